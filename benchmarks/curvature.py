@@ -47,7 +47,7 @@ from training.scaling.noise_scale import NoiseScale
 from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
-from training.scaling.schedule import Schedule
+from training.scaling.schedule import ActorSchedule
 from training.scaling.siren import Siren
 from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.siren.model import SirenSpec
@@ -91,7 +91,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         yield from _against_more(name, call, whole=hidden == (64, 64) and not quick, repeats=repeats)
     for policy in (Fixed(), Ramp(), Boosting(), Boosting(rule="released"), NoiseScale(), Doubling()):
         yield _decision(policy)
-    for policy in (Schedule(), Chance(), RewardRatio(), _a_scheduler(), _an_agent()):
+    for policy in (ActorSchedule(), Chance(), RewardRatio(), _a_scheduler(), _an_agent()):
         yield _decision(policy)
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pytest
 
 from cloud.actor.protocol import Receipt
-from cloud.platforms.gateway.store import Caller, HandOut, LeasedCall, Store
-from training.engine.ports import Delivery, Mailbox, Offer
+from cloud.platforms.gateway.store import HandOut, LeasedCall, Store, WaitingPuller
+from training.engine.ports import Mailbox, Offer, OfferEnd
 
 WEIGHTS = "ab" * 32
 
@@ -35,7 +35,7 @@ class Post:
         )
 
     def ask(self, *pullers: str) -> HandOut:
-        return self.store.hand_out(self.box, [Caller(name, f"unit of {name}") for name in pullers])
+        return self.store.hand_out(self.box, [WaitingPuller(name, f"unit of {name}") for name in pullers])
 
     def given(self, puller: str) -> str | None:
         given = self.ask(puller).work.get(puller)
@@ -51,7 +51,7 @@ class Post:
     def room(self, puller: str, call_id: str) -> int:
         return self.store.room(self.box, puller, call_id)
 
-    def taken(self) -> list[Delivery]:
+    def taken(self) -> list[OfferEnd]:
         return self.mailbox.take(0.0)
 
     def ends(self) -> list[tuple[str, bytes | None, int]]:
@@ -80,7 +80,7 @@ class MailboxContract:
         post.forward(3.0)
         assert post.room("p1", "c1") == 1000
         assert post.bring("p1", "c1", b"result") == "taken"
-        assert post.taken() == [Delivery("c1", b"result", 1, offered, offered + 2, offered + 5, "p1")]
+        assert post.taken() == [OfferEnd("c1", b"result", 1, offered, offered + 2, offered + 5, "p1")]
         assert post.taken() == []
 
     def test_an_answer_that_comes_again_counts_once(self, post: Post) -> None:
@@ -245,7 +245,7 @@ class MailboxContract:
         monkeypatch.setattr("cloud.platforms.gateway.store.NAMES_A_TOKEN", 3)
 
         def ask(token: str, *names: str) -> HandOut:
-            return post.store.hand_out(post.box, [Caller(name, "u", token) for name in names])
+            return post.store.hand_out(post.box, [WaitingPuller(name, "u", token) for name in names])
 
         post.offer("c1", "c2")
         found = ask("one", "p1", "p2")

@@ -21,7 +21,7 @@ from django.urls import Resolver404, resolve
 
 from webapp.accounts.access import membership_for
 from webapp.api.auth import project_of, require_scope
-from webapp.api.models import Scope
+from webapp.api.models import TokenScope
 from webapp.api.problems import ApiRefused
 from webapp.api.tokens import caller_of_key
 from webapp.datasets.files import MOST_UPLOADED_BYTES as MOST_TABLE_BYTES
@@ -35,7 +35,7 @@ class Upload(NamedTuple):
 
     needs: str
     most_bytes: int
-    scope: Scope | None = None
+    scope: TokenScope | None = None
 
     @property
     def body_bytes(self) -> int:
@@ -45,9 +45,9 @@ class Upload(NamedTuple):
 
 UPLOADS = {
     "reports:hand_over_bill": Upload("owner", MOST_BILL_BYTES),
-    "api_v1:list_bills": Upload("owner", MOST_BILL_BYTES, Scope.MANAGE),
+    "api_v1:list_bills": Upload("owner", MOST_BILL_BYTES, TokenScope.MANAGE),
     "datasets:upload": Upload("editor", MOST_TABLE_BYTES),
-    "api_v1:list_data_sets": Upload("editor", MOST_TABLE_BYTES, Scope.JOBS),
+    "api_v1:list_data_sets": Upload("editor", MOST_TABLE_BYTES, TokenScope.JOBS),
 }
 """By the name of the address."""
 
@@ -80,7 +80,7 @@ def _may_by_session(request: HttpRequest, slug: str, needs: str) -> bool:
     return True
 
 
-def _may_by_token(request: HttpRequest, slug: str, needs: str, scope: Scope) -> bool:
+def _may_by_token(request: HttpRequest, slug: str, needs: str, scope: TokenScope) -> bool:
     kind, _, key = request.headers.get("Authorization", "").partition(" ")
     caller = caller_of_key(key) if kind.lower() == "bearer" else None
     if caller is None:

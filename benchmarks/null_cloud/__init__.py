@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloud.actor.wire import ActorAnswer, MeasuredWork, pack_answer, to_json
-from cloud.platforms.aws.flight import Flight, outcome_of
+from cloud.platforms.aws.flight import InvokedCall, outcome_of
 from cloud.platforms.aws.invoker import Invoker
 from cloud.platforms.aws.weights import AwsWeights
 from training.calls.rollout import RolloutRequest
@@ -100,7 +100,7 @@ class NullCloud:
         self._weights = AwsWeights(None, None, "")
         kept: Any = _NoneKept()
         self._invoker = Invoker(self._client, self._weights, kept, "starling", RUN, 30.0)
-        self._waiting: deque[Flight] = deque()
+        self._waiting: deque[InvokedCall] = deque()
         self._update = decode(prepared.update)
         self._update_work = MeasuredWork.model_validate(prepared.update_work).usage()
         self._clock = clock
@@ -116,7 +116,7 @@ class NullCloud:
 
     def submit(self, call: Call) -> None:
         now_s = self.now_s()
-        self._waiting.append(Flight(call, now_s, state="out", sent_s=now_s, attempts=1))
+        self._waiting.append(InvokedCall(call, now_s, state="out", sent_s=now_s, attempts=1))
 
     def next(self, timeout_s: float) -> Outcome | None:
         if not self._waiting:

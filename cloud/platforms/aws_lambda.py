@@ -22,7 +22,7 @@ from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.price_parts import functions, provisioned_capacity
 from cloud.money.pricing import Tariff
 from cloud.platforms.aws.concurrency_limit import AccountLimits, ConcurrencyLimit
-from cloud.platforms.aws.flight import Flight, Landed, outcome_of
+from cloud.platforms.aws.flight import FunctionReply, InvokedCall, outcome_of
 from cloud.platforms.aws.functions import function_name
 from cloud.platforms.aws.invoke import Reply
 from cloud.platforms.aws.invoker import Invoker
@@ -192,11 +192,11 @@ class LambdaPlatform:
         self._invoker = Invoker(
             self._client, self._weights, self._provisioned, self._prefix, self._run, options.start_cap_s
         )
-        self._finished: queue.SimpleQueue[Landed | Execution] = queue.SimpleQueue()
-        self._threads: ThreadPool[Flight] = ThreadPool(self._limit.most, self._fly)
+        self._finished: queue.SimpleQueue[FunctionReply | Execution] = queue.SimpleQueue()
+        self._threads: ThreadPool[InvokedCall] = ThreadPool(self._limit.most, self._fly)
         self._make_learner = learner
         self._learner_made: Learner | None = None
-        self._flights: dict[str, Flight] = {}
+        self._flights: dict[str, InvokedCall] = {}
         self._lock = threading.Lock()
         self._next_look_s = 0.0
         self._closing = threading.Event()
@@ -250,7 +250,7 @@ class LambdaPlatform:
         return self._weights.publish(version, blob, (flight.call for flight in self._flights.values()))
 
     def submit(self, call: Call) -> None:
-        flight = self._flights[call.id] = Flight(call, self.now_s())
+        flight = self._flights[call.id] = InvokedCall(call, self.now_s())
         if self._closing.is_set():
             self._land(flight, Reply(failure=Failure("closed", "the platform is closed"), ran=False))
         elif call.where == "learner":
@@ -320,7 +320,7 @@ class LambdaPlatform:
 
     # These run in the thread pool.
 
-    def _fly(self, flight: Flight) -> None:
+    def _fly(self, flight: InvokedCall) -> None:
         """Invoke the function until it has run or certainly will not."""
         patience_s: float | None = None
         while self._limit.enter():
@@ -331,7 +331,7 @@ class LambdaPlatform:
                 landed = self._invoker.invoke(flight.call)
             except Exception as error:
                 words = f"{type(error).__name__}: {error}"
-                landed = Landed(
+                landed = FunctionReply(
                     flight.call.id, Reply(), self.now_s(), None, Failure("function_failed", words)
                 )
             again = landed.reply.again
@@ -347,7 +347,7 @@ class LambdaPlatform:
             if self._closing.wait(random.uniform(least_s, min(most_s, least_s * 2**flight.attempts))):
                 return
 
-    def _mark_sent(self, flight: Flight) -> bool:
+    def _mark_sent(self, flight: InvokedCall) -> bool:
         """Return False if its outcome has been returned already."""
         with self._lock:
             if flight.state == "over":
@@ -358,7 +358,7 @@ class LambdaPlatform:
             flight.give_up_s = now_s + self._options.start_cap_s + flight.call.deadline_s + _GIVE_UP_MARGIN_S
             return True
 
-    def _mark_waiting(self, flight: Flight) -> bool:
+    def _mark_waiting(self, flight: InvokedCall) -> bool:
         """Mark a call that did not run as waiting. Return False if it was cancelled meanwhile."""
         with self._lock:
             flight.state, flight.give_up_s = "waiting", None
@@ -366,9 +366,9 @@ class LambdaPlatform:
 
     # These run in the caller's thread.
 
-    def _land(self, flight: Flight, reply: Reply) -> None:
+    def _land(self, flight: InvokedCall, reply: Reply) -> None:
         why = reply.failure or Failure("cancelled", "cancelled")
-        self._finished.put(Landed(flight.call.id, reply, self.now_s(), None, why))
+        self._finished.put(FunctionReply(flight.call.id, reply, self.now_s(), None, why))
 
     def _give_up(self) -> None:
         """End calls that have not answered for too long. Their cost is not known."""
@@ -386,4 +386,4 @@ class LambdaPlatform:
         for flight in late:
             words = f"no answer came for {now_s - flight.sent_s:.0f} s; its cost is not known yet"
             why = Failure("function_failed", words)
-            self._finished.put(Landed(flight.call.id, Reply(failure=why), now_s, None, why))
+            self._finished.put(FunctionReply(flight.call.id, Reply(failure=why), now_s, None, why))

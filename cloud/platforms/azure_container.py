@@ -25,7 +25,7 @@ from cloud.platforms.azure.groups import AzureGroups, Container
 from cloud.platforms.model import Access, Cloud, PlatformModel
 from cloud.platforms.outcomes import Learner
 from cloud.platforms.own_machines import LearnerPrice, rents
-from cloud.platforms.pulled import Patience, PulledCalls, Reached
+from cloud.platforms.pulled import Patience, PulledCalls, ReachableMailbox
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers.profile import Profile
@@ -165,7 +165,9 @@ class AzureContainerOptions(PlatformModel):
             )
         return self
 
-    def open(self, connection: AzureConnection, reached: Reached, holder: Holder) -> AzureContainerPlatform:
+    def open(
+        self, connection: AzureConnection, reached: ReachableMailbox, holder: Holder
+    ) -> AzureContainerPlatform:
         return AzureContainerPlatform(self, replace(connection, region=self.region), reached, holder)
 
     def open_for_job(self, access: Access) -> AzureContainerPlatform:
@@ -195,7 +197,7 @@ class AzureContainerPlatform:
         self,
         options: AzureContainerOptions,
         connection: AzureConnection,
-        reached: Reached,
+        reached: ReachableMailbox,
         holder: Holder,
         *,
         pace: Pace | None = None,

@@ -11,7 +11,7 @@ from cloud.money.billing.price_book import PriceBook
 from cloud.money.pricing import Tariff
 from cloud.platforms.model import Access
 from cloud.platforms.own_machines import LearnerPrice, OwnMachines, rents
-from cloud.platforms.pulled import Patience, PulledCalls, Reached
+from cloud.platforms.pulled import Patience, PulledCalls, ReachableMailbox
 from cloud.timing.forecasting.this_machine import assumed, machines_like_this_one
 from cloud.timing.numbers.profile import Profile
 from training.tasks.training import Training
@@ -90,7 +90,7 @@ class HostsOptions(OwnMachines):
     def open_for_job(self, access: Access) -> PulledCalls:
         return self.open(access.reach())
 
-    def open(self, reached: Reached) -> PulledCalls:
+    def open(self, reached: ReachableMailbox) -> PulledCalls:
         """Return the platform. No machine has to be there yet; closing it tells all of them to leave."""
         return PulledCalls(
             reached.mailbox, Patience(begin_s=self.wait_min * 60.0, lease_s=_LEASE_S, stay_s=_STAY_S)

@@ -15,7 +15,7 @@ from training.engine.ports import Platform
 from training.tasks.training import Training
 
 if TYPE_CHECKING:
-    from cloud.platforms.pulled import Reached
+    from cloud.platforms.pulled import ReachableMailbox
     from cloud.platforms.simulated_options import SimulatedOptions
     from cloud.timing.numbers.profile import Profile
 
@@ -42,7 +42,7 @@ class Access:
 
     connect: Callable[[str], AwsConnection | AzureConnection] = _unreachable
     hold: Callable[[str], Holder] = _unreachable
-    reach: Callable[[], Reached] = _unreachable
+    reach: Callable[[], ReachableMailbox] = _unreachable
 
     def connection(self, named: str, of: type[_Connection]) -> _Connection:
         found = self.connect(named)

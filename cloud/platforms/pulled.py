@@ -21,7 +21,7 @@ from cloud.platforms.outcomes import Learner, call_outcome, learner_outcome, rea
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
 from training.engine.messages import BlobRef, Call, Outcome
-from training.engine.ports import Delivery, Mailbox, Offer, Puller
+from training.engine.ports import Mailbox, Offer, OfferEnd, Puller
 from training.functions.body import Result
 from training.rl import packages
 
@@ -44,7 +44,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachableMailbox:
     """A mailbox, and how pullers reach it: the gateway's address (https, or http on this machine) and a token.
 
     `new_token` returns a token that opens only this mailbox and ends with it. It is not stored: call it once a puller.
@@ -86,7 +86,7 @@ class PulledCalls:
         self._flights: dict[str, _Flight] = {}
         self._unsent: list[Call] = []
         self._ended: deque[Outcome] = deque()
-        self._arrived: deque[Delivery] = deque()
+        self._arrived: deque[OfferEnd] = deque()
         self._learned: queue.SimpleQueue[Execution] = queue.SimpleQueue()
         self._make_learner = learner
         self._learner_made: Learner | None = None
@@ -232,7 +232,7 @@ class PulledCalls:
                 return self._outcome(flight, delivery)
         return None
 
-    def _outcome(self, flight: _Flight, delivery: Delivery) -> Outcome:
+    def _outcome(self, flight: _Flight, delivery: OfferEnd) -> Outcome:
         landed_s = self.now_s()
         total_s = landed_s - flight.submitted_s
         answer, result = self._read(flight.call, delivery)
@@ -253,12 +253,12 @@ class PulledCalls:
             billed_s=run_s if answer is not None or not delivery.starts else None,
         )
 
-    def _read(self, call: Call, delivery: Delivery) -> tuple[wire.ActorAnswer | None, Result | Failure]:
+    def _read(self, call: Call, delivery: OfferEnd) -> tuple[wire.ActorAnswer | None, Result | Failure]:
         if delivery.answer is None:
             return None, self._why_not(delivery)
         return read_answer(call, self._run, delivery.answer)
 
-    def _why_not(self, delivery: Delivery) -> Failure:
+    def _why_not(self, delivery: OfferEnd) -> Failure:
         if delivery.starts:
             times = "once" if delivery.starts == 1 else f"{delivery.starts} times"
             return Failure("lost", f"it was begun {times}, and no actor sent an answer")

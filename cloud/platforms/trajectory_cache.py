@@ -29,7 +29,7 @@ _OF_PROTOCOLS = ("prepare", "set_payer", "throttling_reasons")
 KEPT_S = 6 * 3600
 
 
-class Store(Protocol):
+class CacheClient(Protocol):
     """The methods of a Redis client that are used."""
 
     def get(self, name: str) -> Any: ...
@@ -49,7 +49,7 @@ class TrajectoryCache:
     Errors of the store are misses; after one it is not used for a while, as waiting for it would slow the run.
     """
 
-    def __init__(self, store: Store, job: str, most_bytes: int, *, kept_s: int = KEPT_S) -> None:
+    def __init__(self, store: CacheClient, job: str, most_bytes: int, *, kept_s: int = KEPT_S) -> None:
         self._store = store
         self._job = job
         self._most_bytes = most_bytes

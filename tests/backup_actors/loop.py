@@ -7,7 +7,16 @@ from typing import Any, ClassVar, Literal
 
 from training.engine.replay import Contribution
 from training.loops.loop import Loop
-from training.loops.state import EndRound, Landing, LoopState, MakeVersion, NothingWorks, Sample, Step, Update
+from training.loops.state import (
+    EndRound,
+    Landing,
+    LoopState,
+    MakeVersion,
+    NothingWorks,
+    Sample,
+    SendUpdate,
+    Step,
+)
 
 
 class BackupState(LoopState):
@@ -60,7 +69,7 @@ class BackupState(LoopState):
         self._late, self._sampling = {**self._late, **self._sampling}, {}
         batch, self._data = tuple(self._data), []
         self._updating = self.name("update")
-        yield Update(self._updating, (*(contribution.name for contribution in batch), *self.after), batch)
+        yield SendUpdate(self._updating, (*(contribution.name for contribution in batch), *self.after), batch)
 
     def kept(self) -> dict[str, Any]:
         return {}

@@ -13,8 +13,8 @@ from typing import Literal
 
 from cloud.actor.protocol import Beat, Receipt
 from cloud.platforms.gateway import store
-from cloud.platforms.gateway.store import Caller, HandOut, LeasedCall
-from training.engine.ports import Delivery, Offer, Puller
+from cloud.platforms.gateway.store import HandOut, LeasedCall, WaitingPuller
+from training.engine.ports import Offer, OfferEnd, Puller
 
 _OVER_REMEMBERED = 10_000
 
@@ -58,7 +58,7 @@ class MemoryMailbox:
         self._weights: dict[str, bytes] = {}
         self._pullers: dict[str, Puller] = {}
         self._named: dict[str, set[str]] = {}
-        self._delivered: list[Delivery] = []
+        self._delivered: list[OfferEnd] = []
         self._bells: list[Callable[[], None]] = []
 
     def new_token(self) -> str:
@@ -95,7 +95,7 @@ class MemoryMailbox:
             for call in [self._calls[one] for one in call_ids if one in self._calls]:
                 self._end(call, answered=False)
 
-    def take(self, timeout_s: float) -> list[Delivery]:
+    def take(self, timeout_s: float) -> list[OfferEnd]:
         end_s = time.monotonic() + timeout_s
         with self._changed:
             while True:
@@ -142,7 +142,7 @@ class MemoryMailbox:
         found = [hmac.compare_digest(token.encode(), one.encode()) for one in self._tokens]
         return self.box if any(found) else None
 
-    def hand_out(self, box: str, callers: Sequence[Caller]) -> HandOut:
+    def hand_out(self, box: str, callers: Sequence[WaitingPuller]) -> HandOut:
         with self._changed:
             if self._closed:
                 return HandOut(open=False)
@@ -245,7 +245,7 @@ class MemoryMailbox:
     def _deliver(self, call: _Call, answer: bytes | None) -> None:
         self._end(call, answered=answer is not None)
         self._delivered.append(
-            Delivery(
+            OfferEnd(
                 call.offer.call_id,
                 answer,
                 call.starts,
@@ -268,7 +268,7 @@ class MemoryMailbox:
         if name in self._pullers:
             self._pullers[name] = replace(self._pullers[name], call_id=None)
 
-    def _seen(self, caller: Caller, now: float) -> bool:
+    def _seen(self, caller: WaitingPuller, now: float) -> bool:
         """Note the caller. Return False for a new name if its token already has as many as it may."""
         known = self._pullers.get(caller.name)
         if known is None:

@@ -12,7 +12,7 @@ import pytest
 from cloud.actor import protocol
 from cloud.actor.protocol import LONGEST_WAIT_S
 from cloud.platforms.gateway.asgi import GatewayApp
-from cloud.platforms.gateway.store import Caller, HandOut
+from cloud.platforms.gateway.store import HandOut, WaitingPuller
 from cloud.platforms.gateway.waiters import Waiters
 from tests.cloud.memory_mailbox import MemoryMailbox
 from training.engine.ports import Offer
@@ -216,7 +216,7 @@ async def test_who_hangs_up_gets_nothing() -> None:
 async def test_what_cannot_be_looked_up_may_be_requested_again() -> None:
     site = Site()
 
-    def broken(box: str, callers: Sequence[Caller]) -> HandOut:
+    def broken(box: str, callers: Sequence[WaitingPuller]) -> HandOut:
         raise OSError("the password is swordfish")
 
     site.mailbox.hand_out = broken  # type: ignore[method-assign]

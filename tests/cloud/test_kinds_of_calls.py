@@ -46,7 +46,7 @@ from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.loops.driver import Driver
 from training.loops.drivers import DRIVERS
-from training.loops.state import Step, Update
+from training.loops.state import SendUpdate, Step
 from training.loops.synchronous import Synchronous, SynchronousState
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,7 +113,7 @@ class _AddingDriver(Driver):
 
 class _LearningOnActors(Driver):
     def _do(self, step: Step) -> Iterator[Event]:
-        if isinstance(step, Update):
+        if isinstance(step, SendUpdate):
             self._learned_from_s = self.run.now_s()
             call = self.run.learn(step.name, [trajectory.payload for trajectory in step.batch])
             on_actor = call.model_copy(update={"where": "actor"})

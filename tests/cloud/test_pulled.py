@@ -15,7 +15,7 @@ import zstandard
 from cloud.actor import wire
 from cloud.actor.body import ActorMemory
 from cloud.platforms.gateway.asgi import Receive, Scope, Send
-from cloud.platforms.gateway.store import Caller
+from cloud.platforms.gateway.store import WaitingPuller
 from cloud.platforms.local import LocalOptions, LocalPlatform
 from cloud.platforms.pulled import Patience, PulledCalls
 from tests.cloud import calls, pullers
@@ -28,7 +28,7 @@ from training.engine.messages import Call, Outcome
 from training.engine.ports import Platform
 from training.spec import TrainingSpec
 
-_HERE = Caller("p1", "u")
+_HERE = WaitingPuller("p1", "u")
 _LONG_STEPS = 200_000
 
 
@@ -47,7 +47,7 @@ class Desk:
         assert self.platform.next(0.0) is None
         return call
 
-    def fetch(self, puller: Caller = _HERE) -> wire.ActorRequest:
+    def fetch(self, puller: WaitingPuller = _HERE) -> wire.ActorRequest:
         given = self.mailbox.hand_out("memory", [puller]).work[puller.name]
         request = wire.read_request(given.request)
         weights = request.call.weights
@@ -58,7 +58,7 @@ class Desk:
     def answer(self, request: wire.ActorRequest) -> wire.ActorAnswer:
         return wire.read_answer(self.actor.answer(wire.pack_request(request)))
 
-    def bring(self, call: Call, answer: bytes, puller: Caller = _HERE) -> str:
+    def bring(self, call: Call, answer: bytes, puller: WaitingPuller = _HERE) -> str:
         return self.mailbox.receive("memory", puller.name, call.id, answer).word
 
     def outcome(self) -> Outcome:
@@ -136,7 +136,7 @@ def test_an_outcome_is_returned_once_however_often_its_answer_comes(desk: Desk) 
     request = desk.fetch()
     desk.now_unix_s += 30.0
     assert desk.platform.next(0.0) is None
-    other = Caller("p2", "u")
+    other = WaitingPuller("p2", "u")
     desk.fetch(other)
     packed = wire.pack_answer(desk.answer(request))
     words = [desk.bring(call, packed), desk.bring(call, packed, other), desk.bring(call, packed)]
@@ -167,7 +167,7 @@ def test_a_call_that_is_not_fetched_is_given_up(desk: Desk) -> None:
 def test_a_call_without_an_answer_is_given_up_and_its_cost_is_unknown(desk: Desk) -> None:
     desk.submit()
     for number in range(3):
-        desk.fetch(Caller(f"p{number}", "u"))
+        desk.fetch(WaitingPuller(f"p{number}", "u"))
         desk.now_unix_s += 21.0
     outcome = desk.outcome()
     assert (outcome.status, outcome.reason_code) == ("failed", "lost")

@@ -15,7 +15,7 @@ from cloud.money.billing.price_book import PriceBook
 from cloud.money.ledger import MemoryLedger
 from cloud.money.metering import MeteredPlatform
 from cloud.platforms.aws_lambda import LambdaOptions
-from cloud.platforms.gateway.store import Caller
+from cloud.platforms.gateway.store import WaitingPuller
 from cloud.platforms.pulled import PulledCalls
 from tests.cloud.memory_mailbox import MemoryMailbox
 from tests.training.runs import events_of
@@ -25,7 +25,7 @@ from training.engine.codec import decode, encode
 from training.engine.messages import BlobRef, Call, Outcome
 from training.engine.ports import Settlement
 
-_HERE = Caller("p1", "u")
+_HERE = WaitingPuller("p1", "u")
 _BUDGET = 10**12
 Bring = Callable[[Call, wire.ActorAnswer], wire.ActorAnswer]
 

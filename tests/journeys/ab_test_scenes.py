@@ -6,7 +6,7 @@ import random
 
 from tests.journeys.scenes import put, spend, submitted
 from training.rl.algorithms.a2c import A2C
-from webapp.abtests.models import ABTest, Pair, State
+from webapp.abtests.models import ABTest, AbTestState, Pair
 from webapp.abtests.results import results_of
 from webapp.abtests.services import end_test
 from webapp.accounts.models import Project, User
@@ -21,9 +21,9 @@ def tests_in_every_state(project: Project, user: User) -> dict[str, str]:
     base = submitted(project, user, "hopper-simulated", "Hopper, as it is", "1.00")
     _succeeded(base, 900.0, 0.41)
     better = _test(base, ("Algorithm", "PPO", "A2C"), shift=420.0, spread=260.0, pairs=9, running=0)
-    _end(better, State.BETTER, 9)
+    _end(better, AbTestState.BETTER, 9)
     equal = _test(base, ("Learning rate", "0.0003", "0.001"), shift=0.0, spread=300.0, pairs=13, running=0)
-    _end(equal, State.NO_DIFFERENCE, 13)
+    _end(equal, AbTestState.NO_DIFFERENCE, 13)
     running = _test(base, ("Actors", "8", "32"), shift=-150.0, spread=280.0, pairs=5, running=2)
     tests = f"/p/{project.slug}/ab-tests/"
     return {
@@ -36,7 +36,7 @@ def tests_in_every_state(project: Project, user: User) -> dict[str, str]:
     }
 
 
-def _end(test: ABTest, state: State, pairs: int) -> None:
+def _end(test: ABTest, state: AbTestState, pairs: int) -> None:
     end_test(test.pk, state=state, pairs=pairs, difference=results_of(test).mean_difference(pairs))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from webapp.accounts.models import Project, User
 from webapp.alerts import channels, mail_consent, services
 from webapp.alerts import secrets as alerts_secrets
-from webapp.alerts.models import Alert, Channel, Delivery, DeliveryState, Seen, Way
+from webapp.alerts.models import Alert, Channel, ChannelKind, Delivery, DeliveryState, Seen
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.sealing import Secret
 
@@ -102,10 +102,10 @@ def alerts_in_every_state(project: Project, user: User, names: dict[str, Any]) -
 
 def _channels(project: Project) -> dict[str, Channel]:
     now = SYSTEM_CLOCK.now()
-    working = _made(project, Way.CHAT, "Lab channel", "Slack", {"url": "slack://made/up/one"})
+    working = _made(project, ChannelKind.CHAT, "Lab channel", "Slack", {"url": "slack://made/up/one"})
     failing = _made(
         project,
-        Way.WEBHOOK,
+        ChannelKind.WEBHOOK,
         "Ops webhook",
         "hooks.lab.example.org",
         {"url": "https://hooks.lab.example.org/x", "signing_key": "whsec_x"},
@@ -127,7 +127,7 @@ def _answers(project: Project) -> None:
     mail_consent.answer(consents["day"], agrees=False)
 
 
-def _made(project: Project, way: Way, name: str, place: str, secrets: dict[str, str]) -> Channel:
+def _made(project: Project, way: ChannelKind, name: str, place: str, secrets: dict[str, str]) -> Channel:
     channel = Channel.objects.create(
         project=project, way=way, name=name, place=place, created_at=SYSTEM_CLOCK.now()
     )
@@ -139,7 +139,7 @@ def _made(project: Project, way: Way, name: str, place: str, secrets: dict[str, 
 def _log(channel: Channel) -> None:
     """Some that got through, one that was given up, one that waits."""
     now, failing = SYSTEM_CLOCK.now(), bool(Channel.objects.get(pk=channel.pk).failures)
-    status = 204 if channel.way == Way.WEBHOOK else None
+    status = 204 if channel.way == ChannelKind.WEBHOOK else None
     for number, delivery in enumerate(Delivery.objects.filter(channel=channel).order_by("-alert__told_at")):
         at = now - timedelta(minutes=4 * number + 1)
         given: dict[str, Any] = {

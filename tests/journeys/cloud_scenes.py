@@ -20,7 +20,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import services
 from webapp.connections.models import CheckState, Connection
 from webapp.connections.sealing import Secret
-from webapp.profiling.models import MemoryProfile, State
+from webapp.profiling.models import MemoryProfile, ProfileState
 
 ACCOUNT = "111122223333"
 LOW = Quota(
@@ -91,7 +91,7 @@ def profiles_in_every_state(project: Project, user: User, connected: dict[str, C
     for minutes, environment in ((90, "CartPole-v1"), (4, "Hopper-v5")):
         plan = hopper.model_copy(update={"environment": EnvironmentSpec(id=environment)})
         _profile(project, user, connected["ready"], plan, ended, minutes, steps=steps, made_mb=[256, 3008])
-    _profile(project, user, None, hopper, ended[1:8], 0, state=State.RUNNING)
+    _profile(project, user, None, hopper, ended[1:8], 0, state=ProfileState.RUNNING)
     _profile(project, user, connected["missing"], hopper, ended[:1], 3)
 
 
@@ -103,7 +103,7 @@ def _profile(
     runs: list[ProfiledCall],
     minutes: int,
     *,
-    state: str = State.DONE,
+    state: str = ProfileState.DONE,
     steps: Sequence[SetUpStep] = (),
     made_mb: Sequence[int] = (),
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud.platforms.gateway.store import Caller
+from cloud.platforms.gateway.store import WaitingPuller
 from tests.factories import make_spec
 from tests.journeys import scenes
 from webapp.accounts.models import Project, User
@@ -21,7 +21,7 @@ def on_machines(project: Project, user: User, name: str, *present: str) -> Job:
     job = submit_job(project=project, user=user, spec=spec)
     scenes.put(job, Observed.RUNNING, "Running.", minutes=3)
     services.open_box(job_id=job.pk, epoch=1, clock=SYSTEM_CLOCK)
-    callers = [Caller(f"{unit}-{number}", unit) for unit in present for number in range(3)]
+    callers = [WaitingPuller(f"{unit}-{number}", unit) for unit in present for number in range(3)]
     if callers:
         DatabaseStore().hand_out(job.pk, callers)
     for _ in present:

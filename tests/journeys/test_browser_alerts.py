@@ -11,7 +11,7 @@ from tests.factories import make_alert, make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.receivers import WebReceiver
 from webapp.alerts import outbox
-from webapp.alerts.models import Alert, State
+from webapp.alerts.models import Alert, AlertState
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -50,7 +50,7 @@ def test_the_bell_rings_on_an_open_page_and_an_alert_is_looked_after(live_site: 
     page.click("text=For a day")
     page.wait_for_selector("text=Snoozed until")
     alert.refresh_from_db()
-    assert (alert.state, alert.state_by) == (State.SNOOZED, user)
+    assert (alert.state, alert.state_by) == (AlertState.SNOOZED, user)
     make_alert(project, sentence="Something else began.")
     page.wait_for_selector("li.alert-row:has-text('Something else began.')")
     assert Alert.objects.count() == 2

@@ -29,7 +29,7 @@ from webapp.jobs.events.job_summary import live_sentences
 from webapp.jobs.form.forms import job_form, reviewed
 from webapp.jobs.launch.forecast_panel import until
 from webapp.jobs.lineage import Source
-from webapp.jobs.models import Job, JobGroup, Way
+from webapp.jobs.models import Job, JobGroup, OriginKind
 from webapp.jobs.policies.downloads import list_checkpoints
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.spec import JobSpec
@@ -148,7 +148,7 @@ def test_a_sweep_tries_its_fields_and_the_least_loss_leads(client: Client) -> No
 
 def test_a_fork_keeps_what_its_task_says() -> None:
     job, _ = ran(make_project())
-    fork = Source(job, Way.FORK)
+    fork = Source(job, OriginKind.FORK)
     assert fork.obstacles(job_spec()) == []
     (problem,) = fork.obstacles(job_spec(dimension=7))
     assert problem.path == "training.dimension"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cloud.timing.numbers import stack as stacks
-from cloud.timing.numbers.stack import Update
+from cloud.timing.numbers.stack import UpdateNumbers
 from research.calculations.stellaris_turns import (
     CHANGES,
     CHANGES_FROM_PICTURES,
@@ -54,7 +54,7 @@ def test_a_change_changes_what_it_names_and_nothing_else(words: str) -> None:
         assert bought == {"stack"}
         return
     before, after = place.stack.update, there.stack.update
-    changed = {name for name in Update.model_fields if getattr(before, name) != getattr(after, name)}
+    changed = {name for name in UpdateNumbers.model_fields if getattr(before, name) != getattr(after, name)}
     assert (changed, bought) == EXPECTED[words]
     assert there.stack.model_copy(update={"update": before}) == place.stack
 

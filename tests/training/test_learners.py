@@ -12,7 +12,7 @@ from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, Recording, at_random, loop, reports
 from training.engine.codec import decode
 from training.engine.ports import Control
-from training.engine.replay import Contribution, Slice, Slices
+from training.engine.replay import Contribution, ReplaySlice, Slices
 from training.engine.unfinished import Unfinished, WaitingGradient
 from training.loops.aggregation import fitting_learners
 from training.rl.learner import PublishedPolicy
@@ -110,9 +110,16 @@ def test_only_learners_with_data_are_called() -> None:
 
 def test_slices_go_out_failed_ones_first_then_new_ones_then_those_with_passes_left() -> None:
     data = (Contribution(b"x", 0),)
-    slices = Slices([Slice(1, data, passes=2), Slice(2, data), Slice(3, data, passes=1), Slice(4, data)])
-    slices.give_back(Slice(5, data, passes=1))
-    slices.give_back(Slice(6, data, failures=1))
+    slices = Slices(
+        [
+            ReplaySlice(1, data, passes=2),
+            ReplaySlice(2, data),
+            ReplaySlice(3, data, passes=1),
+            ReplaySlice(4, data),
+        ]
+    )
+    slices.give_back(ReplaySlice(5, data, passes=1))
+    slices.give_back(ReplaySlice(6, data, failures=1))
     order = []
     while (one := slices.take()) is not None:
         order.append(one.number)
@@ -123,7 +130,7 @@ def test_slices_go_out_failed_ones_first_then_new_ones_then_those_with_passes_le
 def test_what_is_unfinished_comes_back_from_bytes_as_it_was() -> None:
     data = (Contribution(b"one", 3), Contribution(b"", 4))
     whole = Unfinished(
-        slices=(Slice(7, data, 2, b"kept", 1), Slice(8, data[:1])),
+        slices=(ReplaySlice(7, data, 2, b"kept", 1), ReplaySlice(8, data[:1])),
         gradients=(WaitingGradient(b"gradient", 4, 19, "r2-gradient19-n5"),),
         policies={3: b"policy"},
         slices_made=8,
@@ -143,7 +150,8 @@ def test_what_a_checkpoint_holds_of_slices_and_their_policies_stays_within_its_l
     """
     data = (Contribution(b"one", 3), Contribution(b"four", 4))
     whole = Unfinished(
-        slices=(Slice(7, data[:1], 2, b"kept"), Slice(8, data)), policies={3: b"policy", 4: b"another"}
+        slices=(ReplaySlice(7, data[:1], 2, b"kept"), ReplaySlice(8, data)),
+        policies={3: b"policy", 4: b"another"},
     )
     assert whole.within(27) == whole
     first = whole.within(26)
@@ -151,7 +159,7 @@ def test_what_a_checkpoint_holds_of_slices_and_their_policies_stays_within_its_l
     assert first.policies == {3: b"policy"}
     assert whole.within(12) == Unfinished()
 
-    slices = tuple(Slice(n, (Contribution(bytes(100 * 2**10), n),)) for n in range(64))
+    slices = tuple(ReplaySlice(n, (Contribution(bytes(100 * 2**10), n),)) for n in range(64))
     large = Unfinished(slices=slices, policies={n: bytes(2**20) for n in range(64)})
     held = large.within(16 * 2**20)
     assert len(held.slices) == len(held.policies) == 14

@@ -20,7 +20,7 @@ from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
 from training.scaling.scale_in import ScaleIn
-from training.scaling.schedule import Schedule
+from training.scaling.schedule import ActorSchedule
 from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
@@ -48,7 +48,7 @@ POLICIES = [
     NoiseScale(),
     NoiseScale(rule="released"),
     Doubling(),
-    Schedule(actors=(5, 9, 2)),
+    ActorSchedule(actors=(5, 9, 2)),
     Chance(),
     RewardRatio(),
     ScaleIn(actors_max=9),
@@ -251,7 +251,7 @@ def test_doubling_as_hydrozoa_was_run():
 
 
 def test_a_schedule_is_followed_and_its_last_number_stands():
-    schedule = Schedule(actors=(5, 9, 2))
+    schedule = ActorSchedule(actors=(5, 9, 2))
     assert [
         schedule.decide(after(1.0, first_round=k) if k else [], BOUNDS, 0, RETURN).actors for k in range(5)
     ] == [

@@ -21,11 +21,11 @@ from training.scheduling.episode import batch_of, episode_of
 from training.scheduling.minionsrl.decisions import best_return, reached, rewards_of, score_of
 from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.minionsrl.rehearsal import Rehearsal
-from training.scheduling.minionsrl.state import Scales, state_of
+from training.scheduling.minionsrl.state import MinionsScales, state_of
 from training.scheduling.trainer import initial_state, train_scheduler
 from training.tasks.score import RETURN
 
-SCALES = Scales(target_return=400.0, rounds=20)
+SCALES = MinionsScales(target_return=400.0, rounds=20)
 
 
 def a_round(round_no=1, **changes):

@@ -28,7 +28,7 @@ from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, Arithmet
 from training.scheduling.siren.choices import Choices
 from training.scheduling.siren.decisions import FunctionDecisions
 from training.scheduling.siren.model import SirenSpec
-from training.scheduling.siren.state import Scales, state_of
+from training.scheduling.siren.state import SirenScales, state_of
 from training.scheduling.trainer import initial_state, train_scheduler
 from training.tasks.supervised_spec import Supervised
 
@@ -45,7 +45,7 @@ CLOUD = ArithmeticCloud(
     parallel_share=0.4,
     sizes_mb=SIZES,
 )
-SCALES = Scales(target_loss=0.2, rounds=4)
+SCALES = SirenScales(target_loss=0.2, rounds=4)
 PLANS = [(n, m) for n in (2, 8, 32) for m in SIZES]
 DOLLAR = 10**12
 
@@ -91,7 +91,7 @@ def test_the_state_by_hand() -> None:
     normalised = state_of([last], "normalised", SCALES)
     by_hand = [0.75, math.log(4.0), 1.0, 1.0, math.log10(4.0), 0.0, 0.25, 0.75, 0.75]
     assert normalised == pytest.approx(by_hand)
-    before = Scales(target_loss=0.2, rounds=4, deadline_s=36.0)
+    before = SirenScales(target_loss=0.2, rounds=4, deadline_s=36.0)
     late = last.model_copy(update={"started_s": 18.0})
     assert state_of([late], "printed", before)[-1] == 9.0
     assert state_of([late], "normalised", before)[-1] == 0.25

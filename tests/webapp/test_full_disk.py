@@ -35,7 +35,7 @@ from webapp.datasets import services
 from webapp.datasets.models import DataSet, DataState
 from webapp.embedded_valkey import embedded_valkey
 from webapp.jobs.lineage import Source, remember
-from webapp.jobs.models import FilmState, Way
+from webapp.jobs.models import FilmState, OriginKind
 from webapp.jobs.policies import films
 from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
 from webapp.jobs.policies.film_process import film_path
@@ -230,7 +230,7 @@ def test_people_sign_up_and_reset_passwords_where_letters_find_no_room(
 def test_a_fork_whose_checkpoint_cannot_be_copied_is_refused_and_leaves_no_file(disk: Disk) -> None:
     job = job_with_checkpoints(make_project(), rounds=1)
     chosen = list_checkpoints(job)[0]
-    source = Source(job, Way.FORK, chosen.name, 1, chosen.sha256, checkpoint_path(job.pk, chosen.name))
+    source = Source(job, OriginKind.FORK, chosen.name, 1, chosen.sha256, checkpoint_path(job.pk, chosen.name))
     before = disk.files()
     fork = make_job(job.project)
     disk.fill()

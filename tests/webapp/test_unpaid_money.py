@@ -20,7 +20,7 @@ from webapp.formatting import mark_unpaid
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 from webapp.money.budgets import create_budget
-from webapp.money.models import Scope
+from webapp.money.models import BudgetScope
 
 pytestmark = pytest.mark.django_db
 
@@ -118,7 +118,7 @@ def shown(client: Client) -> tuple[Any, dict[str, str]]:
         project=project,
         name="Everything",
         limit_picodollars=10 * USD,
-        scope=Scope.PROJECT,
+        scope=BudgetScope.PROJECT,
         user=owner,
     )
     group = Job.objects.get(pk=seeds[0].pk).groups.get()

@@ -61,14 +61,14 @@ def _ledger(account_id: int, epoch: int, killed_at: str) -> Any:
 def _opened(options: Any, connection: Any, holder: Any) -> Any:
     from cloud.platforms.aws_lambda import LambdaPlatform
     from cloud.platforms.azure_container import AzureContainerPlatform
-    from cloud.platforms.pulled import Reached
+    from cloud.platforms.pulled import ReachableMailbox
     from tests.cloud.memory_mailbox import MemoryMailbox
 
     if options.kind == "aws_lambda":
         return LambdaPlatform(options, connection.open(), holder=holder, learner=NoLearner)
     # The groups here have no processes, so no one will ever call at that address.
     mailbox = MemoryMailbox()
-    reached = Reached(mailbox, "http://127.0.0.1:9", mailbox.new_token)
+    reached = ReachableMailbox(mailbox, "http://127.0.0.1:9", mailbox.new_token)
     return AzureContainerPlatform(options, connection, reached, holder, learner=NoLearner)
 
 

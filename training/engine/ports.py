@@ -177,7 +177,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Delivery:
+class OfferEnd:
     """The end of an offer: an answer as it arrived, not parsed; None if its time or its starts were used up.
 
     `starts` counts how often it was handed out. Times are by the mailbox's clock; `leased_unix_s` is when the start
@@ -228,7 +228,7 @@ class Mailbox(Protocol):
         arrived already.
         """
 
-    def take(self, timeout_s: float) -> list[Delivery]:
+    def take(self, timeout_s: float) -> list[OfferEnd]:
         """Return what has arrived since, each once; waits until there is something, `wake` is called or the time is
         over.
         """

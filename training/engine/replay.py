@@ -76,7 +76,7 @@ class CircularBuffer(Generic[Item]):
 
 
 @dataclass(frozen=True)
-class Slice:
+class ReplaySlice:
     """Contributions that a learner takes together, in several passes.
 
     `number` counts slices over the run: their chance is drawn from it. `passes` are done; the first one `prepared` what
@@ -93,10 +93,10 @@ class Slice:
 class Slices:
     """Slices that wait for a learner: first those whose learner failed, then new ones, then those with passes left."""
 
-    def __init__(self, waiting: Iterable[Slice] = ()) -> None:
-        self._again: deque[Slice] = deque()
-        self._new: deque[Slice] = deque()
-        self._begun: deque[Slice] = deque()
+    def __init__(self, waiting: Iterable[ReplaySlice] = ()) -> None:
+        self._again: deque[ReplaySlice] = deque()
+        self._new: deque[ReplaySlice] = deque()
+        self._begun: deque[ReplaySlice] = deque()
         for one in waiting:
             self.put(one)
 
@@ -104,19 +104,19 @@ class Slices:
         return len(self._again) + len(self._new) + len(self._begun)
 
     @property
-    def waiting(self) -> tuple[Slice, ...]:
+    def waiting(self) -> tuple[ReplaySlice, ...]:
         """What it holds, in the order in which learners get it."""
         return (*self._again, *self._new, *self._begun)
 
-    def put(self, one: Slice) -> None:
+    def put(self, one: ReplaySlice) -> None:
         """Add a slice behind those of its sort."""
         (self._again if one.failures else self._begun if one.passes else self._new).append(one)
 
-    def give_back(self, one: Slice) -> None:
+    def give_back(self, one: ReplaySlice) -> None:
         """Add a slice that a learner had, before all others: that pass was not done."""
         self._again.appendleft(one)
 
-    def take(self) -> Slice | None:
+    def take(self) -> ReplaySlice | None:
         """Remove and return the next slice, or None."""
         for queue in (self._again, self._new, self._begun):
             if queue:

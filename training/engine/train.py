@@ -8,7 +8,7 @@ from training.engine.checkpoints import Progress
 from training.engine.messages import Event, Started
 from training.engine.ports import CheckpointStore, ControlSource, Platform
 from training.loops.drivers import drive
-from training.loops.run import Run
+from training.loops.run import TrainingRun
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
 
@@ -41,4 +41,4 @@ def train(
         stepping=task.stepping(),
         notes=task.notes(),
     )
-    yield from drive(Run(task, platform, checkpoints, control, progress, call_prefix))
+    yield from drive(TrainingRun(task, platform, checkpoints, control, progress, call_prefix))

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from training.engine.codec import Document, decode, encode
-from training.engine.replay import Contribution, Slice
+from training.engine.replay import Contribution, ReplaySlice
 
 _NOT_PREPARED = b""
 
@@ -35,7 +35,7 @@ class Unfinished:
     until `calibrated_round` with so many learners and actors (`measured_with`); None: not measured yet.
     """
 
-    slices: tuple[Slice, ...] = ()
+    slices: tuple[ReplaySlice, ...] = ()
     gradients: tuple[WaitingGradient, ...] = ()
     policies: dict[int, bytes] = field(default_factory=dict)
     slices_made: int = 0
@@ -105,11 +105,11 @@ class Unfinished:
         )
 
 
-def _slices_in(document: Document) -> list[Slice]:
+def _slices_in(document: Document) -> list[ReplaySlice]:
     both = zip(document["trajectories"], document["trajectory_versions"], strict=True)
     contributions = iter([Contribution(payload, version) for payload, version in both])
     facts: Sequence[Any] = document["slices"]
     return [
-        Slice(number, tuple(islice(contributions, size)), passes, prepared or None, failures)
+        ReplaySlice(number, tuple(islice(contributions, size)), passes, prepared or None, failures)
         for (number, size, passes, failures), prepared in zip(facts, document["prepared"], strict=True)
     ]

@@ -22,14 +22,14 @@ from training.engine.replay import CircularBuffer, Contribution
 from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
-    Job,
     Landing,
+    LoopJob,
     LoopState,
     MakeVersion,
     NothingWorks,
     Sample,
+    SendUpdate,
     Step,
-    Update,
 )
 from training.scaling.plan import Plan
 
@@ -44,7 +44,7 @@ class AsynchronousState(LoopState):
     """
 
     def __init__(
-        self, loop: Any, job: Job, progress: Progress, plan: Plan, name: Callable[[str], str]
+        self, loop: Any, job: LoopJob, progress: Progress, plan: Plan, name: Callable[[str], str]
     ) -> None:
         super().__init__(loop, job, progress, plan, name)
         self._serials = dict(progress.serials)
@@ -92,7 +92,7 @@ class AsynchronousState(LoopState):
             after = (self._sampled_last.get(slot, ""), self._learned_last, *self.after)
             yield Sample(name, after, slot, number)
 
-    def _send_learner(self) -> Iterator[Update]:
+    def _send_learner(self) -> Iterator[SendUpdate]:
         """Send an update, if none is in flight and there is data: new data if possible, old if the algorithm may
         replay it.
         """
@@ -110,7 +110,7 @@ class AsynchronousState(LoopState):
         if self._batch:
             self._updating = self.name("update")
             after = (*(contribution.name for contribution in self._batch), self._learned_last, *self.after)
-            yield Update(self._updating, after, self._batch)
+            yield SendUpdate(self._updating, after, self._batch)
 
     def begin_round(self, plan: Plan) -> None:
         """Continue with as many actors as `plan` has. A slot beyond them finishes its fragment and gets no other."""

@@ -1,6 +1,6 @@
 """Drives a loop: makes calls of its orders, gives it what lands, and makes versions, rounds and checkpoints as it says.
 
-The loop decides on names and numbers (`state.py`). All bytes, times and money of a run are here and in `Run`.
+The loop decides on names and numbers (`state.py`). All bytes, times and money of a run are here and in `TrainingRun`.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from training.engine.messages import FAULTS_NOT_RETRIED, Event, Outcome
 from training.engine.stopping import Halt
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Landed
-from training.loops.run import Run
+from training.loops.run import TrainingRun
 from training.loops.state import (
     EndRound,
-    Job,
     KeepData,
     Landing,
+    LoopJob,
     MakeVersion,
     NothingWorks,
     PlanAgain,
     Sample,
+    SendUpdate,
     Step,
-    Update,
 )
 
 
-class Made(NamedTuple):
+class LandedUpdate(NamedTuple):
     """An update that has landed, and what it returned."""
 
     outcome: Outcome
@@ -38,14 +38,14 @@ class Made(NamedTuple):
 class Driver:
     """One loop at work. `_slots` are the samples in flight, `_made` updates that have landed and are no version yet."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TrainingRun) -> None:
         self.run = run
         loop = run.spec.loop
         self.loop = loop.decides(loop, job_of(run), run.progress, run.plan(), run.name)
         self.states = dict(run.progress.slot_states)
         self.started_s = run.now_s()
         self._slots: dict[str, int] = {}
-        self._made: dict[str, Made] = {}
+        self._made: dict[str, LandedUpdate] = {}
         self._evaluation: Evaluation | None = None
         self._stopping = False
         self._learned_from_s = self.started_s
@@ -118,7 +118,7 @@ class Driver:
 
     def _done(self, landed: Landed, outcome: Outcome) -> Landing:
         """Return the same for a call that learned."""
-        made = self._made[landed.name] = Made(outcome, decode(outcome.payload))
+        made = self._made[landed.name] = LandedUpdate(outcome, decode(outcome.payload))
         distances = dict(made.result.get("distances", ()))
         return Landing(landed.name, True, samples=int(made.result["env_steps"]), distances=distances)
 
@@ -148,7 +148,7 @@ class Driver:
                 self._slots[step.name] = step.slot
                 call = run.sample(step.name, step.slot, step.number, self.states.get(step.slot))
                 run.flight.launch(call, run.attempts(call), step.after)
-            case Update():
+            case SendUpdate():
                 self._learned_from_s = run.now_s()
                 call = run.learn(step.name, [contribution.payload for contribution in step.batch])
                 run.flight.launch(call, run.attempts(call), step.after)
@@ -158,7 +158,7 @@ class Driver:
                 raise TypeError(f"{type(step).__name__} is of another kind of loop")
         yield from ()
 
-    def make_version(self, made: Made, *, replayed: bool) -> None:
+    def make_version(self, made: LandedUpdate, *, replayed: bool) -> None:
         self.run.new_version(made.outcome, made.result, replayed=replayed)
 
     def _keep(self) -> None:
@@ -246,11 +246,11 @@ class Driver:
             return Halt("failing", str(error))
 
 
-def job_of(run: Run) -> Job:
+def job_of(run: TrainingRun) -> LoopJob:
     """Return what a loop must know of the run's job."""
     spec, task = run.spec, run.task
     over_epochs = spec.loop.over_epochs
-    return Job(
+    return LoopJob(
         progress_a_call=spec.progress_a_call,
         attempts=spec.attempts,
         replay=task.replay,

@@ -10,13 +10,13 @@ from training.engine.messages import Event
 from training.engine.stopping import Halt
 from training.loops.driver import Driver
 from training.loops.gradient_driver import GradientDriver
-from training.loops.run import Run
+from training.loops.run import TrainingRun
 
 DRIVERS: dict[str, type[Driver]] = {"staleness_aware": GradientDriver}
 """Drivers of loops with orders of their own; all others have the plain one."""
 
 
-def drive(run: Run) -> Iterator[Event]:
+def drive(run: TrainingRun) -> Iterator[Event]:
     """Run a loop to the end of its run. Data that is not there any more, or was changed, ends it too."""
     halt = run.over()
     after: tuple[str, ...] = ()

@@ -23,14 +23,14 @@ from training.engine.replay import Contribution
 from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
-    Job,
     Landing,
+    LoopJob,
     LoopState,
     MakeVersion,
     NothingWorks,
     Sample,
+    SendUpdate,
     Step,
-    Update,
 )
 from training.scaling.plan import Plan
 
@@ -53,7 +53,7 @@ class EpochState(LoopState):
     """
 
     def __init__(
-        self, loop: Any, job: Job, progress: Progress, plan: Plan, name: Callable[[str], str]
+        self, loop: Any, job: LoopJob, progress: Progress, plan: Plan, name: Callable[[str], str]
     ) -> None:
         super().__init__(loop, job, progress, plan, name)
         self._first = progress.first_slice
@@ -122,12 +122,12 @@ class EpochState(LoopState):
             self._rows_ahead += self.job.rows_of_slice(number)
             yield Sample(name, (self._merged_last, *self.after), slot, number)
 
-    def _merge(self) -> Update:
+    def _merge(self) -> SendUpdate:
         self._batch, self._waiting = sorted(self._waiting, key=lambda push: push.number), []
         self._merging = self.name("update")
         contributions = tuple(push.contribution for push in self._batch)
         after = (*(contribution.name for contribution in contributions), self._merged_last, *self.after)
-        return Update(self._merging, after, contributions)
+        return SendUpdate(self._merging, after, contributions)
 
     def begin_round(self, plan: Plan) -> None:
         """Continue with as many functions as the next epoch's plan has."""

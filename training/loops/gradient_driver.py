@@ -13,10 +13,10 @@ from training.engine.codec import Document, decode
 from training.engine.messages import CallFailed, Event, Outcome
 from training.engine.reports import GradientsReport
 from training.engine.seeds import derive
-from training.loops.driver import Driver, Made
+from training.loops.driver import Driver, LandedUpdate
 from training.loops.flight import Landed
 from training.loops.occupancy import Occupancy
-from training.loops.run import Run
+from training.loops.run import TrainingRun
 from training.loops.staleness_aware import StalenessAware
 from training.loops.staleness_aware_state import StalenessAwareState
 from training.loops.state import (
@@ -34,7 +34,7 @@ class GradientDriver(Driver):
 
     loop: StalenessAwareState
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TrainingRun) -> None:
         super().__init__(run)
         loop = run.spec.loop
         assert isinstance(loop, StalenessAware)
@@ -113,7 +113,7 @@ class GradientDriver(Driver):
         run.flight.launch(call, run.attempts(call), step.after)
         self._occupancy.release(release, step.held)
 
-    def make_version(self, made: Made, *, replayed: bool) -> None:
+    def make_version(self, made: LandedUpdate, *, replayed: bool) -> None:
         super().make_version(made, replayed=replayed)
         run = self.run
         self._parameters = run.publish(run.last_learned.pop("parameters"))

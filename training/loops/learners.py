@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from training.engine.replay import Contribution, Slice, Slices
+from training.engine.replay import Contribution, ReplaySlice, Slices
 from training.engine.unfinished import Unfinished, WaitingGradient
 from training.loops.aggregation import GradientQueue, QueuedGradient, calibrated
 from training.loops.state import (
     ApplyGradients,
     ComputeGradient,
     DropGradient,
-    Job,
     Landing,
+    LoopJob,
     MakeVersion,
     Step,
 )
@@ -30,7 +30,7 @@ class _Sent:
     """A gradient in flight: its number in the order of launch, its slice, and the version of its parameters."""
 
     number: int
-    slice: Slice
+    slice: ReplaySlice
     version: int
 
 
@@ -54,7 +54,7 @@ class Learners:
     def __init__(
         self,
         loop: StalenessAware,
-        job: Job,
+        job: LoopJob,
         kept: Unfinished,
         clock: int,
         name: Callable[[str], str],
@@ -116,7 +116,7 @@ class Learners:
         return len(self._queue.waiting)
 
     @property
-    def unfinished_slices(self) -> list[Slice]:
+    def unfinished_slices(self) -> list[ReplaySlice]:
         return [*self.slices.waiting, *(sent.slice for sent in self._flying.values())]
 
     @property
@@ -132,14 +132,14 @@ class Learners:
     def cut(self, contributions: tuple[Contribution, ...]) -> None:
         """Make a slice of these, for all its passes."""
         self._slices_made += 1
-        self.slices.put(Slice(self._slices_made, contributions))
+        self.slices.put(ReplaySlice(self._slices_made, contributions))
 
     def send(self, after: tuple[str, ...]) -> Iterator[ComputeGradient]:
         """Send a slice to every idle learner, with the newest version."""
         while self.idle and (one := self.slices.take()) is not None:
             yield self._launch(one, after)
 
-    def _launch(self, one: Slice, after: tuple[str, ...]) -> ComputeGradient:
+    def _launch(self, one: ReplaySlice, after: tuple[str, ...]) -> ComputeGradient:
         number = self._queue.launch(self.clock)
         others = (
             tuple(version for version in self._queue.flying_versions if version != self.clock)
@@ -220,7 +220,7 @@ class Learners:
             prepared = one.prepared or landing.prepared
             self.slices.put(replace(one, passes=one.passes + 1, prepared=prepared, failures=0))
 
-    def _give_up(self, one: Slice, reason: str) -> None:
+    def _give_up(self, one: ReplaySlice, reason: str) -> None:
         self._failed(reason)
         self._last_of_slice.pop(one.number, None)
         self.contributions_lost += len(one.contributions)

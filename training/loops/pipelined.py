@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from training.engine.checkpoints import Progress
 from training.engine.replay import Contribution
 from training.loops.loop import Loop
-from training.loops.state import EndRound, Job, KeepData, Landing, MakeVersion, PlanAgain, Step
+from training.loops.state import EndRound, KeepData, Landing, LoopJob, MakeVersion, PlanAgain, Step
 from training.loops.synchronous import WaveState
 from training.scaling.plan import Plan
 
@@ -22,7 +22,7 @@ class PipelinedState(WaveState):
     """A wave beside an update by the data of the wave before."""
 
     def __init__(
-        self, loop: Any, job: Job, progress: Progress, plan: Plan, name: Callable[[str], str]
+        self, loop: Any, job: LoopJob, progress: Progress, plan: Plan, name: Callable[[str], str]
     ) -> None:
         super().__init__(loop, job, progress, plan, name)
         self._pending = tuple(Contribution(payload, self.version) for payload in progress.pending)

@@ -13,7 +13,7 @@ from training.scaling.plan import Plan
 
 
 @dataclass(frozen=True)
-class Learned:
+class UnreportedVersion:
     """A version that no round has reported yet: its update's result beside state and weights, and its work.
 
     `replayed`: all of its samples had been learned from before.
@@ -43,7 +43,7 @@ def round_report(
     progress: Progress,
     plan: Plan,
     tally: Tally,
-    learned: Sequence[Learned],
+    learned: Sequence[UnreportedVersion],
     *,
     memory_mb: int,
     progress_made: int,
@@ -84,7 +84,7 @@ def round_report(
     )
 
 
-def _staleness_mean(learned: Sequence[Learned]) -> float:
+def _staleness_mean(learned: Sequence[UnreportedVersion]) -> float:
     """Return by how many versions the data of a round was older than what it changed."""
     if len(learned) == 1:
         return learned[0].staleness_mean

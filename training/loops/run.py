@@ -27,7 +27,7 @@ from training.engine.unfinished import Unfinished
 from training.loops.attempts import attempts_of
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Flight, Tally
-from training.loops.round_report import Learned, round_report
+from training.loops.round_report import UnreportedVersion, round_report
 from training.scaling.plan import Bounds, Plan
 from training.tasks.task import Task
 from training.tasks.training import Training
@@ -35,7 +35,7 @@ from training.tasks.training import Training
 HISTORY_KEPT = 64
 
 
-class Run:
+class TrainingRun:
     """One run of a task. `progress` is the state between two versions. Between two rounds it can be saved.
 
     Versions and rounds count on their own: `new_version` takes what an update made, `end_round` reports all versions
@@ -66,7 +66,7 @@ class Run:
         self._serial = 0
         self._deciding_s = 0.0
         self._memory_mb = task.spec.memory_mb
-        self._learned: list[Learned] = []
+        self._learned: list[UnreportedVersion] = []
         self._made_before = _progress_in_no_round(progress)
 
     def now_s(self) -> float:
@@ -157,7 +157,7 @@ class Run:
         """
         learner, weights = result.pop("state"), result.pop("weights")
         took_s = max(0.0, updated.finished_s - updated.started_s)
-        learned = Learned(result, updated.usage, took_s, replayed)
+        learned = UnreportedVersion(result, updated.usage, took_s, replayed)
         self._learned.append(learned)
         self.progress = replace(
             self.progress,

@@ -22,7 +22,7 @@ from training.engine.checkpoints import Progress
 from training.engine.replay import Contribution
 from training.loops.aggregation import fitting_learners
 from training.loops.learners import Learners
-from training.loops.state import Busy, EndRound, Job, Landing, LoopState, NothingWorks, Sample, Step
+from training.loops.state import Busy, EndRound, Landing, LoopJob, LoopState, NothingWorks, Sample, Step
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
 from training.scaling.plan import Plan
 
@@ -35,7 +35,7 @@ class StalenessAwareState(LoopState):
     """
 
     def __init__(
-        self, loop: Any, job: Job, progress: Progress, plan: Plan, name: Callable[[str], str]
+        self, loop: Any, job: LoopJob, progress: Progress, plan: Plan, name: Callable[[str], str]
     ) -> None:
         super().__init__(loop, job, progress, plan, name)
         self.learners = Learners(loop, job, progress.unfinished, self.version, name, self._fail)

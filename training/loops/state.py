@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from training.engine.checkpoints import Progress
-from training.engine.replay import Contribution, Slice
+from training.engine.replay import Contribution, ReplaySlice
 from training.loops.aggregation import Release
 from training.scaling.plan import Plan
 
@@ -54,7 +54,7 @@ class Sample(NamedTuple):
     number: int
 
 
-class Update(NamedTuple):
+class SendUpdate(NamedTuple):
     """Send a call that makes the next version of these contributions."""
 
     name: str
@@ -71,7 +71,7 @@ class ComputeGradient(NamedTuple):
     name: str
     after: tuple[str, ...]
     number: int
-    slice: Slice
+    slice: ReplaySlice
     others: tuple[int, ...]
     anchors: tuple[int, ...]
 
@@ -124,12 +124,12 @@ class DropGradient(NamedTuple):
     code: str
 
 
-Order = Sample | Update | ComputeGradient | ApplyGradients
+Order = Sample | SendUpdate | ComputeGradient | ApplyGradients
 Step = Order | MakeVersion | EndRound | KeepData | PlanAgain | DropGradient
 
 
 @dataclass(frozen=True)
-class Job:
+class LoopJob:
     """What a loop must know of its job. `rows_of_slice` and `calls_an_epoch` are of trainings over epochs. Of learners
     that compute gradients: `samples_of` a stored one is the progress that counts with it, `keeps_sampling_policy`
     whether it needs the policy that sampled. A limit that is None does not end the run.
@@ -169,7 +169,7 @@ class LoopState(ABC):
     """Whether what lands while a run stops is kept; else the round is repeated from its beginning."""
 
     def __init__(
-        self, loop: Any, job: Job, progress: Progress, plan: Plan, name: Callable[[str], str]
+        self, loop: Any, job: LoopJob, progress: Progress, plan: Plan, name: Callable[[str], str]
     ) -> None:
         self.loop = loop
         self.job = job

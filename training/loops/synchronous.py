@@ -19,8 +19,8 @@ from training.loops.state import (
     NothingWorks,
     PlanAgain,
     Sample,
+    SendUpdate,
     Step,
-    Update,
 )
 
 BARREN_ROUNDS_ALLOWED = 3
@@ -53,9 +53,9 @@ class WaveState(LoopState):
         for name, slot in self._sampling.items():
             yield Sample(name, after, slot, number)
 
-    def _update(self, batch: tuple[Contribution, ...]) -> Update:
+    def _update(self, batch: tuple[Contribution, ...]) -> SendUpdate:
         self._updating = self.name("update")
-        return Update(self._updating, self.after, batch)
+        return SendUpdate(self._updating, self.after, batch)
 
     def _land_sample(self, landing: Landing) -> None:
         slot = self._sampling.pop(landing.name)

@@ -15,7 +15,7 @@ from training.scaling.noise_scale import NoiseScale
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
 from training.scaling.scale_in import ScaleIn
-from training.scaling.schedule import Schedule
+from training.scaling.schedule import ActorSchedule
 from training.scaling.siren import Siren
 
 AnyScaling = Annotated[
@@ -26,11 +26,13 @@ AnyScaling = Annotated[
     | RewardRatio
     | NoiseScale
     | Doubling
-    | Schedule
+    | ActorSchedule
     | Chance
     | Siren
     | ScaleIn,
     Field(discriminator="kind"),
 ]
-AnyEpochScaling = Annotated[Fixed | Ramp | Doubling | Schedule | Chance | Siren, Field(discriminator="kind")]
+AnyEpochScaling = Annotated[
+    Fixed | Ramp | Doubling | ActorSchedule | Chance | Siren, Field(discriminator="kind")
+]
 """Those that read nothing of a policy, for trainings whose rounds are epochs over the same data."""

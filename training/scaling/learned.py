@@ -20,7 +20,7 @@ from training.rl.measures.policy_shift import PolicyShiftSpec
 from training.rl.networks.inference import NumpyPolicy
 from training.scaling.agent_weights import MOST_LETTERS, check_inputs, read_agent
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
-from training.scheduling.minionsrl.state import STATE_SIZE, Scales, StateKind, state_of
+from training.scheduling.minionsrl.state import STATE_SIZE, MinionsScales, StateKind, state_of
 from training.tasks.score import Score
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
@@ -111,7 +111,9 @@ class Learned(PolicyBase):
 
     def state_after(self, history: Sequence[RoundReport]) -> Any:
         """Return the state for the next decision."""
-        return state_of(history, self.state, Scales(target_return=self.target_return, rounds=self.rounds))
+        return state_of(
+            history, self.state, MinionsScales(target_return=self.target_return, rounds=self.rounds)
+        )
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         if not self.weights:

@@ -12,7 +12,7 @@ from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
 
 
-class Schedule(PolicyBase):
+class ActorSchedule(PolicyBase):
     """Schedule: a number of {actors} for each {round}, known beforehand."""
 
     kind: Literal["schedule"] = "schedule"

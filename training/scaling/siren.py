@@ -18,7 +18,7 @@ from training.rl.networks.inference import LOG_STD_LIMITS, NumpyPolicy
 from training.scaling.agent_weights import MOST_LETTERS, check_inputs, read_agent
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.scheduling.siren.choices import Choices
-from training.scheduling.siren.state import STATE_SIZE, Scales, StateKind, state_of
+from training.scheduling.siren.state import STATE_SIZE, SirenScales, StateKind, state_of
 from training.tasks.score import Score
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
@@ -100,7 +100,7 @@ class Siren(PolicyBase):
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         if not self.weights:
             raise ValueError("no scheduler was chosen: train one, or take another scaling policy")
-        scales = Scales(target_loss=self.target_loss, rounds=self.rounds, deadline_s=self.deadline_s)
+        scales = SirenScales(target_loss=self.target_loss, rounds=self.rounds, deadline_s=self.deadline_s)
         state = state_of(history, self.state, scales)
         outputs = _policy(self.weights).outputs(state[None].copy())[0].astype(np.float64)
         if not np.isfinite(outputs).all():

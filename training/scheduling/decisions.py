@@ -80,7 +80,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Episode:
+class EpisodeResult:
     """What an episode came to. `score` is the sum of its rewards; `actors` are its decisions, round by round. One
     without rounds has no samples.
     """
@@ -98,7 +98,9 @@ class Episode:
 class Rehearsals(Protocol):
     """Episodes that cost nothing, made from recorded trainings."""
 
-    def play(self, weights: bytes, seeds: Sequence[int], budget_picodollars: int | None) -> Sequence[Episode]:
+    def play(
+        self, weights: bytes, seeds: Sequence[int], budget_picodollars: int | None
+    ) -> Sequence[EpisodeResult]:
         """Return an episode for each seed, decided with `weights`, each decision drawn."""
 
 

@@ -13,14 +13,14 @@ from training.rl.algorithms.heads import Normals
 from training.rl.batch import Batch
 from training.rl.networks.inference import NumpyPolicy
 from training.rl.spaces import Spaces
-from training.scheduling.decisions import Decisions, Episode, Floats, Samples
+from training.scheduling.decisions import Decisions, EpisodeResult, Floats, Samples
 
 
 def episode_of(
     rounds: Sequence[RoundReport], decisions: Decisions, weights: bytes, spaces: Spaces
-) -> Episode:
+) -> EpisodeResult:
     """Return a training, whose plans were decided with `weights`, as an episode."""
-    return Episode(
+    return EpisodeResult(
         rounds=len(rounds),
         platform_s=sum(report.total_s for report in rounds),
         cost_picodollars=sum(report.cost_picodollars for report in rounds),

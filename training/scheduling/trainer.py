@@ -17,13 +17,13 @@ from training.engine.seeds import derive
 from training.rl.learner import LearnerState
 from training.scaling.agent_weights import as_text
 from training.scaling.plan import ScalingPolicy
-from training.scheduling.decisions import AgentSpec, Episode
+from training.scheduling.decisions import AgentSpec, EpisodeResult
 from training.scheduling.episode import batch_of, episode_of
 
 P = TypeVar("P", bound=ScalingPolicy)
 
 
-class Point(Protocol):
+class EarlierPoint(Protocol):
     """The point that an earlier process reached: all that resuming needs."""
 
     @property
@@ -81,7 +81,7 @@ def train_scheduler(
     recorded: Sequence[Sequence[RoundReport]] = (),
     budget_picodollars: int | None = None,
     begin_with: bytes | None = None,
-    resume: Point | None = None,
+    resume: EarlierPoint | None = None,
 ) -> Iterator[EpisodeFinished]:
     """Yield rehearsals on `recorded` trainings, if there are any, then real episodes by `play`.
 
@@ -116,7 +116,7 @@ def train_scheduler(
 
 
 def _finished(
-    number: int, kind: Literal["rehearsal", "real"], one: Episode, state: bytes, decided: bytes | None
+    number: int, kind: Literal["rehearsal", "real"], one: EpisodeResult, state: bytes, decided: bytes | None
 ) -> EpisodeFinished:
     return EpisodeFinished(
         number=number,

@@ -11,7 +11,7 @@ import logging
 from django.db import transaction
 
 from webapp.abtests.changes import ChangeRefused, changed
-from webapp.abtests.models import ABTest, Pair, State
+from webapp.abtests.models import ABTest, AbTestState, Pair
 from webapp.abtests.results import PairResults, results_of, without_score
 from webapp.abtests.services import end_test
 from webapp.accounts.models import Membership, Role
@@ -30,7 +30,9 @@ _LONGEST_NAME = 80
 
 def advance_tests(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Advance every running test. One that cannot be advanced does not hold up the others."""
-    for test_id in ABTest.objects.filter(state=State.RUNNING).order_by("pk").values_list("pk", flat=True):
+    for test_id in (
+        ABTest.objects.filter(state=AbTestState.RUNNING).order_by("pk").values_list("pk", flat=True)
+    ):
         try:
             advance(test_id, clock=clock)
         except Exception:
@@ -40,7 +42,7 @@ def advance_tests(*, clock: Clock = SYSTEM_CLOCK) -> None:
 def advance(test_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Look at what has ended, and end the test or launch what its next look needs."""
     test = ABTest.objects.select_related("project", "job", "created_by", "budget", "group").get(pk=test_id)
-    if test.state != State.RUNNING:
+    if test.state != AbTestState.RUNNING:
         return
     results = results_of(test)
     if end := _end_of(test, results):
@@ -54,16 +56,22 @@ def advance(test_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
             return
 
 
-def _end_of(test: ABTest, results: PairResults) -> tuple[State, str] | None:
+def _end_of(test: ABTest, results: PairResults) -> tuple[AbTestState, str] | None:
     """Return how the test ends now, with the reason; None if it goes on."""
     if job := results.failed or without_score(results):
-        return State.FAILED, f"{job.name} ended without a result: {job.reason or job.get_observed_display()}"
+        return (
+            AbTestState.FAILED,
+            f"{job.name} ended without a result: {job.reason or job.get_observed_display()}",
+        )
     if sign := results.answer.sign:
-        return (State.BETTER if sign > 0 else State.WORSE), ""
+        return (AbTestState.BETTER if sign > 0 else AbTestState.WORSE), ""
     if len(results.differences) == test.most_pairs:
-        return State.NO_DIFFERENCE, ""
+        return AbTestState.NO_DIFFERENCE, ""
     if results.out_of_money and not results.active:
-        return State.OUT_OF_MONEY, f"{results.out_of_money[0].name} had no money left for its next round."
+        return (
+            AbTestState.OUT_OF_MONEY,
+            f"{results.out_of_money[0].name} had no money left for its next round.",
+        )
     return None
 
 
@@ -75,7 +83,7 @@ def _launch(test: ABTest, number: int, results: PairResults, clock: Clock) -> bo
             training_obstacle(spec.training)
             launch_budget.needs_of(test.project, spec)
         with transaction.atomic():
-            if not ABTest.objects.select_for_update().filter(pk=test.pk, state=State.RUNNING).exists():
+            if not ABTest.objects.select_for_update().filter(pk=test.pk, state=AbTestState.RUNNING).exists():
                 return False
             if Pair.objects.filter(test=test, number=number).exists():
                 return True
@@ -90,11 +98,11 @@ def _launch(test: ABTest, number: int, results: PairResults, clock: Clock) -> bo
             Pair.objects.create(test=test, number=number, a=a, b=b)
         return True
     except _CannotGoOn as error:
-        end_test(test.pk, clock=clock, state=State.FAILED, reason=str(error))
+        end_test(test.pk, clock=clock, state=AbTestState.FAILED, reason=str(error))
     except SpecRefused as refusal:
         if not test.group.jobs.filter(observed__in=ACTIVE).exists():  # nothing that runs will make room
             no_money = any(problem.path == launch_budget.BUDGET for problem in refusal.problems)
-            state = State.OUT_OF_MONEY if no_money else State.FAILED
+            state = AbTestState.OUT_OF_MONEY if no_money else AbTestState.FAILED
             end_test(test.pk, clock=clock, state=state, reason=str(refusal), pairs=results.answer.pairs)
     return False
 

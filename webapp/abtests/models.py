@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 
-class State(models.TextChoices):
+class AbTestState(models.TextChoices):
     RUNNING = "running", "Running"
     BETTER = "better", "Better"
     WORSE = "worse", "Worse"
@@ -42,7 +42,7 @@ class ABTest(models.Model):
     most_pairs = models.IntegerField()
     first_seed = models.BigIntegerField()
     evaluated = models.BooleanField(default=False)
-    state = models.CharField(max_length=20, choices=State, default=State.RUNNING)
+    state = models.CharField(max_length=20, choices=AbTestState, default=AbTestState.RUNNING)
     reason = models.TextField(blank=True, default="")
     pairs = models.IntegerField(default=0)
     difference = models.FloatField(null=True, blank=True)
@@ -56,7 +56,7 @@ class ABTest(models.Model):
         indexes = [models.Index(fields=["state"], name="ab_test_to_look_after")]
         constraints = [
             models.UniqueConstraint(fields=["project", "key"], name="ab_test_asked_for_once"),
-            models.CheckConstraint(condition=Q(state__in=State.values), name="ab_test_state_known"),
+            models.CheckConstraint(condition=Q(state__in=AbTestState.values), name="ab_test_state_known"),
         ]
 
     def __str__(self) -> str:

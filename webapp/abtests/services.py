@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from training.statistics.sequential import pairs_needed
 from webapp.abtests.changes import ChangeRefused, FieldChange, changed, describe_change
-from webapp.abtests.models import ABTest, State
+from webapp.abtests.models import ABTest, AbTestState
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL, Observed
@@ -25,7 +25,7 @@ from webapp.jobs.services import stop_job
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import BUDGET_DECIMALS, PICODOLLARS_PER_USD, display_least_usd, picodollars
 from webapp.money.budgets import budgets_of, create_budget
-from webapp.money.models import Budget, Scope
+from webapp.money.models import Budget, BudgetScope
 
 EFFECTS = (2.0, 1.5, 1.0, 0.75)
 """The differences that can be chosen, in standard deviations of a setting's return over seeds."""
@@ -155,7 +155,7 @@ def _create(
         project=job.project,
         name=f"A/B test: {name}"[:80],
         limit_picodollars=picodollars(budget_usd),
-        scope=Scope.GROUP,
+        scope=BudgetScope.GROUP,
         of={"group": group},
         user=user,
         clock=clock,
@@ -185,10 +185,10 @@ def _unused_seed(job: Job) -> int:
     return max(int(seed) for seed in [job.spec["training"]["seed"], *alike]) + 1
 
 
-def end_test(test_id: int, *, clock: Clock = SYSTEM_CLOCK, state: State, **facts: Any) -> bool:
+def end_test(test_id: int, *, clock: Clock = SYSTEM_CLOCK, state: AbTestState, **facts: Any) -> bool:
     """End a running test and stop its jobs. False if it has ended already."""
     with transaction.atomic():
-        running = ABTest.objects.filter(pk=test_id, state=State.RUNNING)
+        running = ABTest.objects.filter(pk=test_id, state=AbTestState.RUNNING)
         if not running.update(state=state, ended_at=clock.now(), **facts):
             return False
         test = ABTest.objects.get(pk=test_id)
@@ -199,7 +199,7 @@ def end_test(test_id: int, *, clock: Clock = SYSTEM_CLOCK, state: State, **facts
 
 def stop_test(*, test: ABTest, user: Any, clock: Clock = SYSTEM_CLOCK) -> ABTest:
     """Stop a test and its jobs, for good. Does nothing to a test that has ended."""
-    end_test(test.pk, clock=clock, state=State.STOPPED, reason=f"Stopped by {user}.")
+    end_test(test.pk, clock=clock, state=AbTestState.STOPPED, reason=f"Stopped by {user}.")
     test.refresh_from_db()
     return test
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from training.statistics.sequential import LEVEL, POWER
-from webapp.abtests.models import ABTest, State
+from webapp.abtests.models import ABTest, AbTestState
 from webapp.abtests.results import PairResults
 from webapp.formatting import UNKNOWN, Pill, format_score, plural
 
 PILLS = {
-    State.RUNNING: Pill("Running", "running", "play-fill"),
-    State.BETTER: Pill("Better", "ok", "check-lg"),
-    State.WORSE: Pill("Worse", "failed", "x-octagon-fill"),
-    State.NO_DIFFERENCE: Pill("No difference found", "waiting", "dash-lg"),
-    State.OUT_OF_MONEY: Pill("Budget used up", "budget", "sign-stop-fill"),
-    State.FAILED: Pill("Failed", "failed", "x-octagon-fill"),
-    State.STOPPED: Pill("Stopped", "waiting", "slash-circle"),
+    AbTestState.RUNNING: Pill("Running", "running", "play-fill"),
+    AbTestState.BETTER: Pill("Better", "ok", "check-lg"),
+    AbTestState.WORSE: Pill("Worse", "failed", "x-octagon-fill"),
+    AbTestState.NO_DIFFERENCE: Pill("No difference found", "waiting", "dash-lg"),
+    AbTestState.OUT_OF_MONEY: Pill("Budget used up", "budget", "sign-stop-fill"),
+    AbTestState.FAILED: Pill("Failed", "failed", "x-octagon-fill"),
+    AbTestState.STOPPED: Pill("Stopped", "waiting", "slash-circle"),
 }
 EFFECT_WORDS = {2.0: "Very large", 1.5: "Large", 1.0: "Medium", 0.75: "Small"}
 CERTAINTY = f"Such an answer is wrong in at most {100 * LEVEL:.0f} % of all tests."
@@ -30,17 +30,21 @@ def question(test: ABTest) -> str:
 def answer(test: ABTest, results: PairResults) -> str:
     """Return the answer in one sentence; while the test runs, that it is not known."""
     ended = len(results.differences)
-    if test.state == State.RUNNING:
+    if test.state == AbTestState.RUNNING:
         return "Not known yet."
-    if test.state in (State.BETTER, State.WORSE):
-        word = "Yes" if test.state == State.BETTER else "No, it is worse"
+    if test.state in (AbTestState.BETTER, AbTestState.WORSE):
+        word = "Yes" if test.state == AbTestState.BETTER else "No, it is worse"
         return f"{word}: {_shift(test, results)} over {plural(test.pairs, 'pair')} of seeds."
-    if test.state == State.NO_DIFFERENCE:
+    if test.state == AbTestState.NO_DIFFERENCE:
         return (
             f"No difference found in {plural(test.pairs, 'pair')} of seeds; one of {effect_words(test.effect)} would"
             f" have been found with {100 * POWER:.0f} % probability."
         )
-    why = "the budget was used up" if test.state == State.OUT_OF_MONEY else test.get_state_display().lower()
+    why = (
+        "the budget was used up"
+        if test.state == AbTestState.OUT_OF_MONEY
+        else test.get_state_display().lower()
+    )
     return f"Unanswered: {why} after {plural(ended, 'pair')} of at most {test.most_pairs}."
 
 
@@ -57,7 +61,7 @@ def _setting(test: ABTest) -> str:
 
 def progress(test: ABTest, results: PairResults) -> str:
     """Return how many pairs have ended and when the test looks next; empty once it has ended."""
-    if test.state != State.RUNNING:
+    if test.state != AbTestState.RUNNING:
         return ""
     ended = len(results.differences)
     return f"{ended} of at most {test.most_pairs} pairs of runs have ended; the test looks after {results.next_look}."

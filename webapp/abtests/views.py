@@ -14,7 +14,7 @@ from webapp.abtests import services, text
 from webapp.abtests.changes import ChangeRefused
 from webapp.abtests.drawing import drawing_of
 from webapp.abtests.forms import ABTestForm
-from webapp.abtests.models import ABTest, State
+from webapp.abtests.models import ABTest, AbTestState
 from webapp.abtests.results import results_of
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
@@ -34,7 +34,7 @@ def test_list(request: HttpRequest, project: Project) -> HttpResponse:
     """List the project's tests, newest first."""
     page = Paginator(services.in_project(project), TESTS_A_PAGE).get_page(request.GET.get("page"))
     rows = [
-        {"test": test, "question": text.question(test), "pill": text.PILLS[State(test.state)]}
+        {"test": test, "question": text.question(test), "pill": text.PILLS[AbTestState(test.state)]}
         for test in page.object_list
     ]
     return render(request, "abtests/list.html", {"section": "compare", "page": page, "rows": rows})
@@ -104,10 +104,10 @@ def _panel(test: ABTest) -> dict[str, Any]:
         "test": test,
         "question": text.question(test),
         "answer": text.answer(test, results),
-        "certainty": text.CERTAINTY if test.state in (State.BETTER, State.WORSE) else "",
+        "certainty": text.CERTAINTY if test.state in (AbTestState.BETTER, AbTestState.WORSE) else "",
         "progress": text.progress(test, results),
-        "pill": text.PILLS[State(test.state)],
-        "waiting": test.state == State.RUNNING,
+        "pill": text.PILLS[AbTestState(test.state)],
+        "waiting": test.state == AbTestState.RUNNING,
         "rows": text.pair_rows(results),
         "drawing": drawing_of(results),
         "score": results.score,

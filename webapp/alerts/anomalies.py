@@ -14,7 +14,7 @@ from django.db.models import QuerySet, Sum
 
 from training.calls import KINDS
 from webapp.alerts import services
-from webapp.alerts.models import About, Alert, Kind, Severity, State
+from webapp.alerts.models import About, Alert, AlertKind, AlertState, Severity
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
 from webapp.job_states import Observed
@@ -53,7 +53,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Anomaly:
-    kind: Kind
+    kind: AlertKind
     severity: Severity
     sentence: str
 
@@ -64,10 +64,10 @@ def burn(facts: Facts) -> Anomaly | None:
     if not expected or seen is None:
         return None
     times = seen / expected
-    if times <= (BURN_OVER_TIMES if Kind.BURN in facts.open_kinds else BURN_TIMES):
+    if times <= (BURN_OVER_TIMES if AlertKind.BURN in facts.open_kinds else BURN_TIMES):
         return None
     return Anomaly(
-        Kind.BURN,
+        AlertKind.BURN,
         Severity.WARNING,
         f"{facts.name} spends {display_usd(round(seen * _PER_HOUR))} an hour, {times:.1f} times what was forecast"
         f" ({display_usd(round(expected * _PER_HOUR))}). Look at its actors and failed calls, or stop it;"
@@ -80,11 +80,11 @@ def retries(facts: Facts) -> Anomaly | None:
     calls = facts.failed_calls + facts.settled_calls
     share = facts.failed_calls / calls if calls else 0.0
     many = not facts.unreal and facts.failed_calls >= RETRIES_COUNT
-    line = RETRIES_SHARE / 2 if Kind.RETRIES in facts.open_kinds else RETRIES_SHARE
+    line = RETRIES_SHARE / 2 if AlertKind.RETRIES in facts.open_kinds else RETRIES_SHARE
     if not many and (facts.failed_calls < RETRIES_AT_LEAST or share < line):
         return None
     return Anomaly(
-        Kind.RETRIES,
+        AlertKind.RETRIES,
         Severity.CRITICAL if share >= RETRIES_SHARE else Severity.WARNING,
         f"{facts.failed_calls:,} calls of {facts.name} failed in five minutes, {100 * share:.0f} % of all, and failed"
         " calls are paid for as well. The events on its page say why they fail; stop it if they go on.",
@@ -97,7 +97,7 @@ def no_steps(facts: Facts) -> Anomaly | None:
     if spent < max(1, NO_STEPS_SHARE * facts.limit_picodollars):
         return None
     return Anomaly(
-        Kind.NO_STEPS,
+        AlertKind.NO_STEPS,
         Severity.CRITICAL,
         f"{facts.name} has spent {display_usd(spent)} in the last ten minutes without a single step of training."
         " Look at its events, or stop it before more is lost.",
@@ -106,9 +106,9 @@ def no_steps(facts: Facts) -> Anomaly | None:
 
 RULES: tuple[Callable[[Facts], Anomaly | None], ...] = (burn, retries, no_steps)
 OVER: dict[str, str] = {
-    Kind.BURN: "It spends about as forecast again.",
-    Kind.RETRIES: "Its calls succeed again.",
-    Kind.NO_STEPS: "It makes steps again.",
+    AlertKind.BURN: "It spends about as forecast again.",
+    AlertKind.RETRIES: "Its calls succeed again.",
+    AlertKind.NO_STEPS: "It makes steps again.",
 }
 WATCHED = frozenset(OVER)
 ENDED = "The job is no longer running."
@@ -233,4 +233,4 @@ def _spent_without_steps(job: Job, now: datetime) -> int:
 
 
 def _open_anomalies() -> QuerySet[Alert]:
-    return Alert.objects.filter(kind__in=WATCHED).exclude(state=State.RESOLVED)
+    return Alert.objects.filter(kind__in=WATCHED).exclude(state=AlertState.RESOLVED)

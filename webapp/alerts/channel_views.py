@@ -17,7 +17,7 @@ from webapp.accounts.fresh_sign_in import fresh_sign_in, fresh_sign_in_for_secre
 from webapp.accounts.models import Project
 from webapp.alerts import channels, mail_consent, queries, services
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
-from webapp.alerts.models import Channel, DeliveryState, Way
+from webapp.alerts.models import Channel, ChannelKind, DeliveryState
 from webapp.alerts.senders import mail
 from webapp.alerts.text import DELIVERY_SHOWN, WAY_ICONS, WAYS, channel_status, mail_readers, readers
 from webapp.connections.sealing import Secret
@@ -35,7 +35,7 @@ def channel_list(request: HttpRequest, project: Project) -> HttpResponse:
         {
             "channel": one,
             "status": channel_status(one),
-            "icon": WAY_ICONS[Way(one.way)],
+            "icon": WAY_ICONS[ChannelKind(one.way)],
             "to": _readers(one),
         }
         for one in queries.channels_of(project)
@@ -183,9 +183,9 @@ def _detail(
     context = {
         "form": form,
         "kinds": [(value, label, value in form.chosen()) for value, label in KINDS],
-        "icon": WAY_ICONS[Way(channel.way)],
+        "icon": WAY_ICONS[ChannelKind(channel.way)],
         "to": _readers(channel),
-        "mail_readers": mail_readers(channel) if channel.way == Way.EMAIL else [],
+        "mail_readers": mail_readers(channel) if channel.way == ChannelKind.EMAIL else [],
         "key": key.reveal() if key else "",
         **_log(request, channel),
     }

@@ -17,13 +17,13 @@ from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import (
     About,
     Alert,
+    AlertKind,
+    AlertState,
     Channel,
+    ChannelKind,
     Delivery,
     DeliveryState,
-    Kind,
     Severity,
-    State,
-    Way,
 )
 from webapp.alerts.senders import chat
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -43,9 +43,9 @@ def add(
     *, project: Any, way: str, clock: Clock = SYSTEM_CLOCK, **given: Any
 ) -> tuple[Channel, Secret | None]:
     """A new channel from its form's values. For a webhook also its signing key, to be shown once."""
-    if way == Way.EMAIL:
+    if way == ChannelKind.EMAIL:
         return add_mail(project=project, clock=clock, **given), None
-    if way == Way.CHAT:
+    if way == ChannelKind.CHAT:
         return add_chat(project=project, clock=clock, **given), None
     return add_webhook(project=project, clock=clock, **given)
 
@@ -54,7 +54,7 @@ def add_mail(*, project: Any, name: str, addresses: Sequence[str], clock: Clock 
     """A new mail channel. An address outside the project gets mails once its reader agrees."""
     with transaction.atomic():
         mail_consent.request_consent(project.pk, addresses, clock=clock)
-        return _add(project, Way.EMAIL, name, clock, addresses=list(addresses))
+        return _add(project, ChannelKind.EMAIL, name, clock, addresses=list(addresses))
 
 
 @sensitive_variables("url")
@@ -64,7 +64,7 @@ def add_chat(*, project: Any, name: str, url: Secret, clock: Clock = SYSTEM_CLOC
         service = chat.service_of(chat.notifier(url.reveal()))
     except safe_http.AddressRefused as refusal:
         raise ChannelRefused(str(refusal)) from None
-    return _add(project, Way.CHAT, name, clock, {"url": url}, place=service)
+    return _add(project, ChannelKind.CHAT, name, clock, {"url": url}, place=service)
 
 
 @sensitive_variables("url", "key")
@@ -79,12 +79,12 @@ def add_webhook(
     key = alerts_secrets.new_signing_key()
     place = urlsplit(url.reveal()).hostname or ""
     secrets = {"url": url, "signing_key": key}
-    return _add(project, Way.WEBHOOK, name, clock, secrets, place=place[:200]), key
+    return _add(project, ChannelKind.WEBHOOK, name, clock, secrets, place=place[:200]), key
 
 
 def _add(
     project: Any,
-    way: Way,
+    way: ChannelKind,
     name: str,
     clock: Clock,
     secrets: dict[str, Secret] | None = None,
@@ -116,11 +116,11 @@ def change(
     clock: Clock = SYSTEM_CLOCK,
 ) -> None:
     """Set the channel's name, whether it is on, which kinds of alerts it sends, and its addresses."""
-    silent = [kind for kind in Kind.values if kind not in kinds and kind != Kind.TEST]
+    silent = [kind for kind in AlertKind.values if kind not in kinds and kind != AlertKind.TEST]
     changes: dict[str, Any] = {"on": on, "silent_kinds": silent}
     if not channel.built_in:
         changes["name"] = name
-        if channel.way == Way.EMAIL and addresses is not None:
+        if channel.way == ChannelKind.EMAIL and addresses is not None:
             changes["addresses"] = list(addresses)
     try:
         with transaction.atomic():
@@ -133,7 +133,7 @@ def change(
 
 def renew_key(*, channel: Channel, clock: Clock = SYSTEM_CLOCK) -> Secret:
     """A new signing key, to be shown once. It replaces the old one."""
-    if channel.way != Way.WEBHOOK:
+    if channel.way != ChannelKind.WEBHOOK:
         raise ChannelRefused(f"{channel.name} signs nothing: only webhooks do.")
     key = alerts_secrets.new_signing_key()
     alerts_secrets.seal_secret(channel, "signing_key", key, clock)
@@ -147,14 +147,14 @@ def send_test(*, channel: Channel, user: Any, clock: Clock = SYSTEM_CLOCK) -> De
     ChannelRefused if one is on its way, or if the project has reached its hourly limit.
     """
     if channel.deliveries.filter(
-        alert__kind=Kind.TEST, state__in=(DeliveryState.WAITING, DeliveryState.SENDING), attempts=0
+        alert__kind=AlertKind.TEST, state__in=(DeliveryState.WAITING, DeliveryState.SENDING), attempts=0
     ).exists():
         raise ChannelRefused("A test message is on its way already.")
     _take_test(channel, clock)
     now = clock.now()
     alert = Alert.objects.create(
         project=channel.project,
-        kind=Kind.TEST,
+        kind=AlertKind.TEST,
         subject=About.CHANNEL.subject(channel.pk),
         sentence=f"This is how alerts reach you by {channel.name}. {user} sent this test; there is nothing to do.",
         severity=Severity.INFO,
@@ -162,7 +162,7 @@ def send_test(*, channel: Channel, user: Any, clock: Clock = SYSTEM_CLOCK) -> De
         first_at=now,
         last_at=now,
         told_at=now,
-        state=State.RESOLVED,
+        state=AlertState.RESOLVED,
         state_at=now,
         state_by=user,
     )
@@ -182,7 +182,7 @@ def replay(*, delivery: Delivery, clock: Clock = SYSTEM_CLOCK) -> bool:
         state=DeliveryState.WAITING, due_at=clock.now(), attempts=0, replays=F("replays") + 1, last_error=""
     )
     if again:
-        if delivery.alert.kind == Kind.TEST:
+        if delivery.alert.kind == AlertKind.TEST:
             _take_test(delivery.channel, clock)
         doorbell.alerts_on_commit()
     return bool(again)
@@ -201,5 +201,5 @@ def remove(*, channel: Channel) -> None:
     if channel.built_in:
         raise ChannelRefused(f"{channel.name} belongs to the project. It can be turned off.")
     key = About.CHANNEL.subject(channel.pk)
-    Alert.objects.filter(project=channel.project, dedupe_key=key).update(state=State.RESOLVED)
+    Alert.objects.filter(project=channel.project, dedupe_key=key).update(state=AlertState.RESOLVED)
     channel.delete()

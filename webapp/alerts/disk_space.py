@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from webapp.alerts import services
-from webapp.alerts.models import About, Kind, Severity
+from webapp.alerts.models import About, AlertKind, Severity
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import format_file_size
 
@@ -35,7 +35,7 @@ def watch_disks(*, clock: Clock = SYSTEM_CLOCK) -> None:
         if free < least:
             services.raise_alert(
                 project_id=None,
-                kind=Kind.DISK,
+                kind=AlertKind.DISK,
                 subject=About.DISK.subject(socket.gethostname())[:120],
                 sentence=_sentence(folder, free),
                 severity=Severity.CRITICAL if free < _NEARLY_NOTHING * least else Severity.WARNING,

@@ -10,10 +10,10 @@ from django.core.exceptions import ValidationError
 
 from webapp.alerts.channels import ADDRESSES_A_CHANNEL
 from webapp.alerts.mail_consent import is_mailable
-from webapp.alerts.models import Channel, Kind, Way
+from webapp.alerts.models import AlertKind, Channel, ChannelKind
 from webapp.connections.forms import SecretField, WriteOnlyForm
 
-KINDS = [(kind.value, kind.label) for kind in Kind if kind != Kind.TEST]
+KINDS = [(kind.value, kind.label) for kind in AlertKind if kind != AlertKind.TEST]
 
 
 class _Addresses(forms.CharField):
@@ -51,7 +51,11 @@ class WebhookForm(_Named):
     url = SecretField(label="Address that messages are posted to")
 
 
-NEW_FORMS: dict[str, type[_Named]] = {Way.EMAIL: MailForm, Way.CHAT: ChatForm, Way.WEBHOOK: WebhookForm}
+NEW_FORMS: dict[str, type[_Named]] = {
+    ChannelKind.EMAIL: MailForm,
+    ChannelKind.CHAT: ChatForm,
+    ChannelKind.WEBHOOK: WebhookForm,
+}
 
 
 class ChannelForm(forms.Form):
@@ -72,7 +76,7 @@ class ChannelForm(forms.Form):
         super().__init__(data, initial=initial)
         if channel.built_in:
             del self.fields["name"]
-        if channel.built_in or channel.way != Way.EMAIL:
+        if channel.built_in or channel.way != ChannelKind.EMAIL:
             del self.fields["addresses"]
 
     def chosen(self) -> list[str]:

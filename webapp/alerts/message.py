@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from pydantic import BaseModel, ConfigDict
 
-from webapp.alerts.models import About, Alert, Delivery, Kind, Severity
+from webapp.alerts.models import About, Alert, AlertKind, Delivery, Severity
 
 _PLACES: dict[str, str] = {
     About.JOB: "jobs:detail",
@@ -104,7 +104,7 @@ def message_of(delivery: Delivery) -> AlertMessage:
         over=delivery.over,
         link=link,
         document=WebhookDocument(
-            type="test" if alert.kind == Kind.TEST else "over" if delivery.over else "alert",
+            type="test" if alert.kind == AlertKind.TEST else "over" if delivery.over else "alert",
             id=delivery.pk,
             alert=AlertDocument(
                 id=alert.pk,

@@ -33,7 +33,7 @@ def new_delivery_id() -> str:
     return _new_id("dlv_", 20)
 
 
-class Kind(models.TextChoices):
+class AlertKind(models.TextChoices):
     """The kinds of alerts. A new kind is one row here and its icon in `text`."""
 
     BUDGET = "budget", "Budget line"
@@ -81,7 +81,7 @@ class Severity(models.TextChoices):
         return list(Severity).index(self)
 
 
-class State(models.TextChoices):
+class AlertState(models.TextChoices):
     OPEN = "open", "Open"
     ACKNOWLEDGED = "acknowledged", "Acknowledged"
     SNOOZED = "snoozed", "Snoozed"
@@ -100,7 +100,7 @@ class Alert(models.Model):
     project = models.ForeignKey(
         "accounts.Project", on_delete=models.CASCADE, related_name="alerts", null=True, blank=True
     )
-    kind = models.CharField(max_length=16, choices=Kind)
+    kind = models.CharField(max_length=16, choices=AlertKind)
     subject = models.CharField(max_length=120)
     sentence = models.TextField()
     severity = models.CharField(max_length=8, choices=Severity)
@@ -114,7 +114,7 @@ class Alert(models.Model):
     times = models.IntegerField(default=1)
     turn = models.IntegerField(default=1)
 
-    state = models.CharField(max_length=12, choices=State, default=State.OPEN)
+    state = models.CharField(max_length=12, choices=AlertState, default=AlertState.OPEN)
     state_at = models.DateTimeField()
     state_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
@@ -138,25 +138,25 @@ class Alert(models.Model):
                 condition=~Q(state="resolved") & Q(project__isnull=True),
                 name="installation_alert_stands_once",
             ),
-            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="alert_kind_known"),
+            models.CheckConstraint(condition=Q(kind__in=AlertKind.values), name="alert_kind_known"),
             models.CheckConstraint(condition=Q(severity__in=Severity.values), name="alert_severity_known"),
-            models.CheckConstraint(condition=Q(state__in=State.values), name="alert_state_known"),
+            models.CheckConstraint(condition=Q(state__in=AlertState.values), name="alert_state_known"),
         ]
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.subject}"
 
 
-class Way(models.TextChoices):
+class ChannelKind(models.TextChoices):
     EMAIL = "email", "E-mail"
     CHAT = "chat", "Chat"
     WEBHOOK = "webhook", "Webhook"
 
 
 SECRET_FIELDS: dict[str, tuple[str, ...]] = {
-    Way.EMAIL: (),
-    Way.CHAT: ("url",),
-    Way.WEBHOOK: ("url", "signing_key"),
+    ChannelKind.EMAIL: (),
+    ChannelKind.CHAT: ("url",),
+    ChannelKind.WEBHOOK: ("url", "signing_key"),
 }
 """A channel's sealed fields, by way."""
 
@@ -191,7 +191,7 @@ class Channel(models.Model):
     project = models.ForeignKey(
         "accounts.Project", on_delete=models.CASCADE, related_name="channels", null=True, blank=True
     )
-    way = models.CharField(max_length=8, choices=Way)
+    way = models.CharField(max_length=8, choices=ChannelKind)
     name = models.CharField(max_length=60)
     built_in = models.BooleanField(default=False)
     on = models.BooleanField(default=True)
@@ -216,7 +216,7 @@ class Channel(models.Model):
                 condition=Q(built_in=True, project__isnull=True),
                 name="built_in_of_installation_once",
             ),
-            models.CheckConstraint(condition=Q(way__in=Way.values), name="channel_way_known"),
+            models.CheckConstraint(condition=Q(way__in=ChannelKind.values), name="channel_way_known"),
         ]
 
     def __str__(self) -> str:

@@ -22,7 +22,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from webapp.alerts import services, text
 from webapp.alerts.message import SendingOutcome, later, message_of
-from webapp.alerts.models import About, Channel, Delivery, DeliveryState, Kind, Severity
+from webapp.alerts.models import About, AlertKind, Channel, Delivery, DeliveryState, Severity
 from webapp.alerts.senders import SENDERS
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import failpoints
@@ -169,7 +169,7 @@ def _note_on_channel(
     if given_up or failures >= ALERT_AFTER_FAILURES:
         services.raise_alert(
             project_id=channel.project_id,
-            kind=Kind.CHANNEL,
+            kind=AlertKind.CHANNEL,
             subject=key,
             sentence=f"{channel.name} cannot send alerts. {outcome.words}",
             severity=Severity.WARNING,

@@ -10,26 +10,26 @@ from django.db.models import F, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from webapp.accounts.models import Membership
-from webapp.alerts.models import Alert, Channel, Delivery, Kind, Rule, Seen, Severity, State
+from webapp.alerts.models import Alert, AlertKind, AlertState, Channel, Delivery, Rule, Seen, Severity
 from webapp.responses import or_404
 
 IN_BELL = 6
 MOST_COUNTED = 100
-NOT_OVER: tuple[str, ...] = (State.OPEN, State.ACKNOWLEDGED, State.SNOOZED)
+NOT_OVER: tuple[str, ...] = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.SNOOZED)
 FILTERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "": ("Active", (State.OPEN,)),
-    "open": ("Open", (State.OPEN,)),
-    "acknowledged": ("Acknowledged", (State.ACKNOWLEDGED,)),
-    "snoozed": ("Snoozed", (State.SNOOZED,)),
-    "over": ("Resolved", (State.RESOLVED,)),
-    "all": ("All", tuple(State.values)),
+    "": ("Active", (AlertState.OPEN,)),
+    "open": ("Open", (AlertState.OPEN,)),
+    "acknowledged": ("Acknowledged", (AlertState.ACKNOWLEDGED,)),
+    "snoozed": ("Snoozed", (AlertState.SNOOZED,)),
+    "over": ("Resolved", (AlertState.RESOLVED,)),
+    "all": ("All", tuple(AlertState.values)),
 }
 """The list's filters: key in the address, word, states."""
 SHOWN_FILTERS = ("", "acknowledged", "snoozed", "over")
 """Those that the page offers; addresses with the others keep working."""
 
 _NEW = Q(told_at__gt=F("seen_at"))
-_NOT_ONLY_NEWS = ~Q(kind=Kind.JOB_FINISHED) | _NEW
+_NOT_ONLY_NEWS = ~Q(kind=AlertKind.JOB_FINISHED) | _NEW
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def alerts_for(user: Any, project: Any) -> QuerySet[Alert]:
     mine = Q(project=project)
     if user.is_staff:
         mine |= Q(project=None)
-    shown = Alert.objects.filter(mine).exclude(kind=Kind.TEST)
+    shown = Alert.objects.filter(mine).exclude(kind=AlertKind.TEST)
     return shown.select_related("project", "state_by").order_by("-told_at", "-pk")
 
 
@@ -63,7 +63,7 @@ def list_of(user: Any, project: Any, key: str, keep: Collection[int] = ()) -> Qu
     if key == "":
         states &= _NOT_ONLY_NEWS
     elif key == "over":
-        states |= Q(kind=Kind.JOB_FINISHED) & ~_NEW
+        states |= Q(kind=AlertKind.JOB_FINISHED) & ~_NEW
     return alerts.filter(states | Q(pk__in=keep))
 
 

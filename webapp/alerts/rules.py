@@ -17,7 +17,7 @@ from typing import Any
 from django.db import transaction
 
 from webapp.alerts import services
-from webapp.alerts.models import About, Alert, Kind, Rule, Severity, State
+from webapp.alerts.models import About, Alert, AlertKind, AlertState, Rule, Severity
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd, ungroup
 from webapp.job_states import Observed
@@ -168,7 +168,7 @@ def scan_rules(*, clock: Clock = SYSTEM_CLOCK) -> int:
             holding.add(_key(subject, rule))
             services.raise_alert(
                 project_id=job.project_id,
-                kind=Kind.RULE,
+                kind=AlertKind.RULE,
                 subject=subject,
                 sentence=sentence,
                 severity=Severity.WARNING,
@@ -209,7 +209,7 @@ def _key(subject: str, rule: Rule) -> str:
 
 
 def _open_alerts() -> Any:
-    return Alert.objects.filter(kind=Kind.RULE).exclude(state=State.RESOLVED)
+    return Alert.objects.filter(kind=AlertKind.RULE).exclude(state=AlertState.RESOLVED)
 
 
 def _end(alert: Alert, words: str, clock: Clock) -> None:

@@ -17,14 +17,14 @@ from webapp import doorbell
 from webapp.alerts.models import (
     About,
     Alert,
+    AlertKind,
+    AlertState,
     Channel,
+    ChannelKind,
     Delivery,
     DeliveryState,
-    Kind,
     Seen,
     Severity,
-    State,
-    Way,
 )
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
@@ -68,7 +68,7 @@ def raise_alert(
             with transaction.atomic():
                 alert = Alert.objects.create(
                     project_id=project_id,
-                    kind=Kind(kind),
+                    kind=AlertKind(kind),
                     subject=subject,
                     dedupe_key=dedupe_key,
                     unreal=_unreal(subject),
@@ -109,7 +109,7 @@ def resolve_alert(
     if alert is None:
         return False
     now = clock.now()
-    _set_state(alert, State.RESOLVED, now, None)
+    _set_state(alert, AlertState.RESOLVED, now, None)
     if not silently:
         Alert.objects.filter(pk=alert.pk).update(over_words=words)
         _send_end(alert, now)
@@ -119,20 +119,20 @@ def resolve_alert(
 @transaction.atomic
 def acknowledge(*, alert: Alert, user: Any, clock: Clock = SYSTEM_CLOCK) -> None:
     """Record that a person looks after the alert. An alert that is over stays as it is."""
-    _set_state(alert, State.ACKNOWLEDGED, clock.now(), user)
+    _set_state(alert, AlertState.ACKNOWLEDGED, clock.now(), user)
 
 
 @transaction.atomic
 def snooze(*, alert: Alert, user: Any, how_long: str, clock: Clock = SYSTEM_CLOCK) -> None:
     """Hide the alert for one of SNOOZES. It is sent again if it is still open then."""
     now, span = clock.now(), SNOOZES[how_long]
-    _set_state(alert, State.SNOOZED, now, user, until=None if span is None else now + span)
+    _set_state(alert, AlertState.SNOOZED, now, user, until=None if span is None else now + span)
 
 
 @transaction.atomic
 def settle(*, alert: Alert, user: Any, clock: Clock = SYSTEM_CLOCK) -> None:
     """Record that a person considers the alert over. If it is not, it is raised again."""
-    _set_state(alert, State.RESOLVED, clock.now(), user)
+    _set_state(alert, AlertState.RESOLVED, clock.now(), user)
 
 
 def mark_seen(*, user: Any, project: Any, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -144,7 +144,7 @@ def mark_seen(*, user: Any, project: Any, clock: Clock = SYSTEM_CLOCK) -> None:
 def wake_snoozed(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Send alerts again whose snooze has ended. Returns how many."""
     now = clock.now()
-    due = Alert.objects.filter(state=State.SNOOZED, snoozed_until__lte=now)
+    due = Alert.objects.filter(state=AlertState.SNOOZED, snoozed_until__lte=now)
     woken = list(due.select_for_update().order_by("pk")[:100]) if due.exists() else []
     for alert in woken:
         _send_again(alert, now)
@@ -155,7 +155,9 @@ def put_away_old(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """End informational alerts that are a week old. Returns how many."""
     now = clock.now()
     old = Alert.objects.filter(severity=Severity.INFO, last_at__lte=now - GOOD_TO_KNOW_FOR)
-    return old.exclude(state=State.RESOLVED).update(state=State.RESOLVED, state_at=now, state_by=None)
+    return old.exclude(state=AlertState.RESOLVED).update(
+        state=AlertState.RESOLVED, state_at=now, state_by=None
+    )
 
 
 def built_in_channel(project_id: int | None, clock: Clock = SYSTEM_CLOCK) -> Channel:
@@ -164,7 +166,7 @@ def built_in_channel(project_id: int | None, clock: Clock = SYSTEM_CLOCK) -> Cha
         project_id=project_id,
         built_in=True,
         defaults={
-            "way": Way.EMAIL,
+            "way": ChannelKind.EMAIL,
             "name": BUILT_IN_NAME if project_id else _INSTALLATION_NAME,
             "created_at": clock.now(),
         },
@@ -176,18 +178,25 @@ def _open_alert(project_id: int | None, dedupe_key: str) -> Alert | None:
     alerts = Alert.objects.select_for_update(of=("self",)).filter(
         Q(project_id=project_id), dedupe_key=dedupe_key
     )
-    return alerts.exclude(state=State.RESOLVED).first()
+    return alerts.exclude(state=AlertState.RESOLVED).first()
 
 
-def _set_state(alert: Alert, state: State, now: datetime, user: Any, until: datetime | None = None) -> None:
+def _set_state(
+    alert: Alert, state: AlertState, now: datetime, user: Any, until: datetime | None = None
+) -> None:
     changes = {"state": state, "state_at": now, "state_by": user, "snoozed_until": until}
-    Alert.objects.filter(pk=alert.pk).exclude(state=State.RESOLVED).update(**changes)
+    Alert.objects.filter(pk=alert.pk).exclude(state=AlertState.RESOLVED).update(**changes)
     alert.refresh_from_db()
 
 
 def _send_again(alert: Alert, now: datetime) -> None:
     Alert.objects.filter(pk=alert.pk).update(
-        turn=F("turn") + 1, told_at=now, state=State.OPEN, state_at=now, state_by=None, snoozed_until=None
+        turn=F("turn") + 1,
+        told_at=now,
+        state=AlertState.OPEN,
+        state_at=now,
+        state_by=None,
+        snoozed_until=None,
     )
     alert.refresh_from_db()
     _send_out(alert, now)
@@ -219,7 +228,7 @@ def _create_deliveries(alert: Alert, channels: Iterable[Channel], now: datetime,
 
 def _wants(channel: Channel, alert: Alert) -> bool:
     """Whether the channel sends this alert. It does not send an alert about its own failure."""
-    if alert.kind == Kind.CHANNEL and alert.subject == About.CHANNEL.subject(channel.pk):
+    if alert.kind == AlertKind.CHANNEL and alert.subject == About.CHANNEL.subject(channel.pk):
         return False
     return alert.kind not in channel.silent_kinds
 

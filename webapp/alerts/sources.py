@@ -14,7 +14,7 @@ from django.db.models import CharField, Count, Exists, F, Max, OuterRef, Q, Quer
 from django.db.models.functions import Cast, Concat
 
 from webapp.alerts import services, text
-from webapp.alerts.models import About, Alert, Kind, Severity, State
+from webapp.alerts.models import About, Alert, AlertKind, AlertState, Severity
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.launch.launch_budget import free_for_next_round
@@ -26,9 +26,9 @@ _NEWS_FOR = timedelta(days=1)
 """A job that ended longer ago is history, not news."""
 _AT_ONCE = 200
 _ENDS = {
-    Observed.PAUSED: (Kind.JOB_STOPPED, Severity.WARNING),
-    Observed.FAILED: (Kind.JOB_FAILED, Severity.CRITICAL),
-    Observed.SUCCEEDED: (Kind.JOB_FINISHED, Severity.INFO),
+    Observed.PAUSED: (AlertKind.JOB_STOPPED, Severity.WARNING),
+    Observed.FAILED: (AlertKind.JOB_FAILED, Severity.CRITICAL),
+    Observed.SUCCEEDED: (AlertKind.JOB_FINISHED, Severity.INFO),
 }
 
 
@@ -61,14 +61,14 @@ def _raise_crossing(row: Crossing, clock: Clock) -> None:
     forecast = row.kind == CrossingKind.FORECAST
     if not forecast:
         for older in Alert.objects.filter(_about(_limit_key(row)), Q(project_id=project_id)).exclude(
-            state=State.RESOLVED
+            state=AlertState.RESOLVED
         ):
             services.resolve_alert(
                 project_id=project_id, dedupe_key=older.dedupe_key, silently=True, clock=clock
             )
     services.raise_alert(
         project_id=project_id,
-        kind=Kind.FORECAST if forecast else Kind.BUDGET,
+        kind=AlertKind.FORECAST if forecast else AlertKind.BUDGET,
         subject=About.JOB.subject(one.job_id) if isinstance(one, Account) else About.BUDGET.subject(one.pk),
         sentence=text.crossing_sentence(row),
         severity=_severity(row),
@@ -121,7 +121,7 @@ def raise_job_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
     for key, group in groups:
         services.raise_alert(
             project_id=group.project_id,
-            kind=Kind.JOB_FINISHED,
+            kind=AlertKind.JOB_FINISHED,
             subject=About.GROUP.subject(group.pk),
             sentence=text.group_end_sentence(group),
             severity=Severity.INFO,
@@ -169,7 +169,7 @@ def _raise_fallen(members: _FallenMembers, clock: Clock) -> None:
     group = JobGroup.objects.get(pk=members.group_id)
     kind, severity = _ENDS[members.observed]
     project_id, sent = group.project_id, Alert.objects.filter(dedupe_key=members.key)
-    if sent.filter(told_at__lt=clock.now() - _NEWS_FOR).exclude(state=State.RESOLVED).exists():
+    if sent.filter(told_at__lt=clock.now() - _NEWS_FOR).exclude(state=AlertState.RESOLVED).exists():
         services.resolve_alert(project_id=project_id, dedupe_key=members.key, silently=True, clock=clock)
     services.raise_alert(
         project_id=project_id,
@@ -223,10 +223,10 @@ def _ended_lately(now: datetime) -> QuerySet[Any]:
 
 def end_outdated(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """End alerts of limits that were raised or reset, and of jobs that resumed. Returns how many."""
-    unresolved = Alert.objects.exclude(state=State.RESOLVED)
-    stopped = unresolved.filter(kind=Kind.JOB_STOPPED)
+    unresolved = Alert.objects.exclude(state=AlertState.RESOLVED)
+    stopped = unresolved.filter(kind=AlertKind.JOB_STOPPED)
     passed = [(alert, text.GOES_ON) for alert in stopped if not _stopped_jobs(alert).exists()]
-    for alert in unresolved.filter(kind__in=(Kind.BUDGET, Kind.FORECAST)):
+    for alert in unresolved.filter(kind__in=(AlertKind.BUDGET, AlertKind.FORECAST)):
         words = _reset_sentence(alert)
         if words:
             passed.append((alert, words))
@@ -256,7 +256,7 @@ def end_stops_with_room(*, clock: Clock = SYSTEM_CLOCK) -> int:
     once other jobs gave back what was set aside for them. Returns how many.
     """
     passed = 0
-    for alert in Alert.objects.filter(kind=Kind.JOB_STOPPED).exclude(state=State.RESOLVED):
+    for alert in Alert.objects.filter(kind=AlertKind.JOB_STOPPED).exclude(state=AlertState.RESOLVED):
         now = clock.now()
         free = [free_for_next_round(job, now) for job in _stopped_jobs(alert).select_related("account")]
         if free and all(free):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.db.models import Q
 
 from webapp.alerts import mail_consent
-from webapp.alerts.models import Channel, DeliveryState, Kind, MailConsent, Severity, Way
+from webapp.alerts.models import AlertKind, Channel, ChannelKind, DeliveryState, MailConsent, Severity
 from webapp.alerts.senders import mail
 from webapp.formatting import Status, Tone, display_usd, format_moment, format_score, plural
 from webapp.job_states import Observed
@@ -19,21 +19,21 @@ from webapp.jobs.scores import score_name, score_of
 from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
 
 ICONS: dict[str, str] = {
-    Kind.BUDGET: "piggy-bank-fill",
-    Kind.FORECAST: "graph-up-arrow",
-    Kind.JOB_STOPPED: "sign-stop-fill",
-    Kind.JOB_FAILED: "x-octagon-fill",
-    Kind.JOB_FINISHED: "check-circle-fill",
-    Kind.BURN: "fire",
-    Kind.RETRIES: "arrow-repeat",
-    Kind.NO_STEPS: "hourglass-split",
-    Kind.ORPHAN: "cloud-slash-fill",
-    Kind.REPORT: "file-earmark-text-fill",
-    Kind.BILL: "receipt-cutoff",
-    Kind.CHANNEL: "send-slash-fill",
-    Kind.DISK: "device-hdd-fill",
-    Kind.RULE: "bell-fill",
-    Kind.TEST: "send",
+    AlertKind.BUDGET: "piggy-bank-fill",
+    AlertKind.FORECAST: "graph-up-arrow",
+    AlertKind.JOB_STOPPED: "sign-stop-fill",
+    AlertKind.JOB_FAILED: "x-octagon-fill",
+    AlertKind.JOB_FINISHED: "check-circle-fill",
+    AlertKind.BURN: "fire",
+    AlertKind.RETRIES: "arrow-repeat",
+    AlertKind.NO_STEPS: "hourglass-split",
+    AlertKind.ORPHAN: "cloud-slash-fill",
+    AlertKind.REPORT: "file-earmark-text-fill",
+    AlertKind.BILL: "receipt-cutoff",
+    AlertKind.CHANNEL: "send-slash-fill",
+    AlertKind.DISK: "device-hdd-fill",
+    AlertKind.RULE: "bell-fill",
+    AlertKind.TEST: "send",
 }
 TONES: dict[str, Tone] = {
     Severity.INFO: "running",
@@ -47,22 +47,22 @@ SNOOZE_WORDS = (("hour", "For an hour"), ("day", "For a day"), ("change", "Until
 class WayOffered(NamedTuple):
     """One way to add a channel, as the page offers it."""
 
-    way: Way
+    way: ChannelKind
     title: str
     words: str
     icon: str
 
 
 WAYS = (
-    WayOffered(Way.EMAIL, "E-mail", "To addresses of your choice, beside the owners.", "envelope"),
+    WayOffered(ChannelKind.EMAIL, "E-mail", "To addresses of your choice, beside the owners.", "envelope"),
     WayOffered(
-        Way.CHAT,
+        ChannelKind.CHAT,
         "Chat",
         "Slack, Teams, Discord, Telegram and others: paste the address that the service gives you for a channel.",
         "chat-left-text",
     ),
     WayOffered(
-        Way.WEBHOOK,
+        ChannelKind.WEBHOOK,
         "Webhook",
         "A signed JSON message to your own program, repeated until it arrives.",
         "braces",
@@ -73,15 +73,15 @@ WAY_ICONS = {offered.way: offered.icon for offered in WAYS}
 
 def is_missing(channel: Channel) -> bool:
     """Whether the channel can send nothing before the operator or its readers act. Pages say so, no alert does."""
-    return channel.way == Way.EMAIL and (not mail.can_send() or bool(mail.why_no_reader(channel)))
+    return channel.way == ChannelKind.EMAIL and (not mail.can_send() or bool(mail.why_no_reader(channel)))
 
 
 def channel_status(channel: Channel) -> Status:
     if not channel.on:
         return Status("waiting", "pause-fill", "Off", "It sends nothing until an owner turns it on.")
-    if channel.way == Way.EMAIL and not mail.can_send():
+    if channel.way == ChannelKind.EMAIL and not mail.can_send():
         return Status("warning", "exclamation-triangle-fill", "Missing", mail.NO_SERVER)
-    if channel.way == Way.EMAIL and (why := mail.why_no_reader(channel)):
+    if channel.way == ChannelKind.EMAIL and (why := mail.why_no_reader(channel)):
         return Status("warning", "exclamation-triangle-fill", "Unconfirmed", why)
     if channel.failures:
         return Status("failed", "x-octagon-fill", "Failing", channel.last_error)
@@ -92,7 +92,7 @@ def channel_status(channel: Channel) -> Status:
 
 def readers(channel: Channel) -> list[str]:
     """The channel's addresses, or its place."""
-    return mail.addresses(channel) if channel.way == Way.EMAIL else [channel.place]
+    return mail.addresses(channel) if channel.way == ChannelKind.EMAIL else [channel.place]
 
 
 class Reader(NamedTuple):

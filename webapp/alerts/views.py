@@ -16,7 +16,7 @@ from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.alerts import queries, rules, services
 from webapp.alerts.message import path_to
-from webapp.alerts.models import Alert, Kind, State
+from webapp.alerts.models import Alert, AlertKind, AlertState
 from webapp.alerts.senders import mail
 from webapp.alerts.text import ICONS, SNOOZE_WORDS, TONES
 from webapp.database_faults import dispensable_write
@@ -49,7 +49,9 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
     if request.GET.get("rows"):
         return render(request, "alerts/rows.html", context)
     context["nothing_yet"] = not page.paginator.count and not everything.exists()
-    context["kept"] = [*keep, *(alert.pk for alert in page if alert.kind == Kind.JOB_FINISHED)][-MOST_KEPT:]
+    context["kept"] = [*keep, *(alert.pk for alert in page if alert.kind == AlertKind.JOB_FINISHED)][
+        -MOST_KEPT:
+    ]
     with dispensable_write():
         services.mark_seen(user=request.user, project=project)
     return render(request, "alerts/list.html", context)
@@ -147,9 +149,9 @@ def alert_row(alert: Alert) -> dict[str, Any]:
     return {
         "alert": alert,
         "icon": ICONS[alert.kind],
-        "tone": "ok" if alert.kind == Kind.JOB_FINISHED else TONES[alert.severity],
+        "tone": "ok" if alert.kind == AlertKind.JOB_FINISHED else TONES[alert.severity],
         "path": path_to(alert),
-        "is_open": alert.state != State.RESOLVED and alert.kind != Kind.JOB_FINISHED,
+        "is_open": alert.state != AlertState.RESOLVED and alert.kind != AlertKind.JOB_FINISHED,
     }
 
 

@@ -11,16 +11,16 @@ from ninja.security import HttpBearer
 
 from webapp.accounts.access import membership_for
 from webapp.accounts.models import Membership, Project
-from webapp.api.models import Caller, Scope
+from webapp.api.models import Caller, TokenScope
 from webapp.api.problems import ApiRefused
 from webapp.api.tokens import caller_of_key
 from webapp.limits.counters import RateLimits
 
 _WORDS = {
-    Scope.READ: "read",
-    Scope.JOBS: "launch, pause and stop jobs, upload data and test connections",
-    Scope.BUDGET: "raise budgets",
-    Scope.MANAGE: "manage people, clouds, channels and bills",
+    TokenScope.READ: "read",
+    TokenScope.JOBS: "launch, pause and stop jobs, upload data and test connections",
+    TokenScope.BUDGET: "raise budgets",
+    TokenScope.MANAGE: "manage people, clouds, channels and bills",
 }
 
 
@@ -30,9 +30,9 @@ pace = RateLimits()
 class Token(HttpBearer):
     """A bearer token with a scope. Its caller is at `request.auth`."""
 
-    def __init__(self, scope: str = Scope.READ) -> None:
+    def __init__(self, scope: str = TokenScope.READ) -> None:
         super().__init__()
-        self.scope = Scope(scope)
+        self.scope = TokenScope(scope)
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
         caller = caller_of_key(token)
@@ -59,8 +59,8 @@ def _paced(request: HttpRequest, token_id: str) -> None:
         )
 
 
-def _out_of_scope(caller: Caller, scope: Scope) -> ApiRefused:
-    if scope == Scope.BUDGET:
+def _out_of_scope(caller: Caller, scope: TokenScope) -> ApiRefused:
+    if scope == TokenScope.BUDGET:
         return ApiRefused(
             403,
             "fresh-sign-in",
@@ -78,7 +78,7 @@ def _out_of_scope(caller: Caller, scope: Scope) -> ApiRefused:
     )
 
 
-def require_scope(request: HttpRequest, scope: Scope) -> None:
+def require_scope(request: HttpRequest, scope: TokenScope) -> None:
     """For a part of a route that requires a further scope. Refused without it."""
     caller: Any = request.auth  # type: ignore[attr-defined]
     if scope not in caller.token.scopes:

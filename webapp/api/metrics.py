@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from webapp.alerts.models import Alert, State
+from webapp.alerts.models import Alert, AlertState
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import burns_of
 from webapp.jobs.launch.requirements import LOOPBACK_HOSTS, is_loopback
@@ -149,7 +149,11 @@ def _burn() -> Iterable[Sample]:
 
 
 def _alerts() -> Iterable[Sample]:
-    rows = Alert.objects.filter(state=State.OPEN).values("project__slug", "kind").annotate(count=Count("pk"))
+    rows = (
+        Alert.objects.filter(state=AlertState.OPEN)
+        .values("project__slug", "kind")
+        .annotate(count=Count("pk"))
+    )
     return [
         ({"project": row["project__slug"] or "", "kind": row["kind"]}, str(row["count"]))
         for row in rows.order_by()

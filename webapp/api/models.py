@@ -16,7 +16,7 @@ def new_token_id() -> str:
     return "tok_" + "".join(secrets.choice(_ID_LETTERS) for _ in range(10))
 
 
-class Scope(models.TextChoices):
+class TokenScope(models.TextChoices):
     """What a token may do, beside what its person may: each of the later ones can read as well.
 
     MANAGE is for what only owners may do. In the window a person at a keyboard does that, in a session that ends; a

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import DatabaseError, transaction
 from django.db.models import F, Q, QuerySet
 
-from webapp.api.models import ApiToken, Caller, Deed, Scope
+from webapp.api.models import ApiToken, Caller, Deed, TokenScope
 from webapp.clock import SYSTEM_CLOCK, Clock
 
 PREFIX = "starling_pat_"
@@ -45,7 +45,7 @@ def make_token(
         user_id=user.pk,
         project=project,
         name=name,
-        scopes=[scope.value for scope in Scope if scope in {Scope.READ, *scopes}],
+        scopes=[scope.value for scope in TokenScope if scope in {TokenScope.READ, *scopes}],
         sha256=_digest(key),
         hint=key[-4:],
         created_at=now,

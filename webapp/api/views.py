@@ -23,7 +23,7 @@ from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.accounts.queries import projects_of
 from webapp.api import reference, tokens
-from webapp.api.models import ApiToken, Deed, Scope
+from webapp.api.models import ApiToken, Deed, TokenScope
 from webapp.api.routes.history import tensorboard_file
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.queries import job_in
@@ -37,15 +37,15 @@ _DEEDS_SHOWN = 5
 DAYS = ((7, "In a week"), (30, "In 30 days"), (90, "In 90 days"), (365, "In a year"))
 ABILITIES = (
     ("", "Read"),
-    (Scope.JOBS, "Read and run jobs"),
-    (Scope.BUDGET, "Run jobs and raise budgets"),
-    (Scope.MANAGE, "Everything my role allows, people and clouds too"),
+    (TokenScope.JOBS, "Read and run jobs"),
+    (TokenScope.BUDGET, "Run jobs and raise budgets"),
+    (TokenScope.MANAGE, "Everything my role allows, people and clouds too"),
 )
 _SCOPES: dict[str, tuple[str, ...]] = {
     "": (),
-    Scope.JOBS: (Scope.JOBS,),
-    Scope.BUDGET: (Scope.JOBS, Scope.BUDGET),
-    Scope.MANAGE: (Scope.JOBS, Scope.BUDGET, Scope.MANAGE),
+    TokenScope.JOBS: (TokenScope.JOBS,),
+    TokenScope.BUDGET: (TokenScope.JOBS, TokenScope.BUDGET),
+    TokenScope.MANAGE: (TokenScope.JOBS, TokenScope.BUDGET, TokenScope.MANAGE),
 }
 """Scopes by ability. Owners decide who may raise budgets, so “manage” includes “budget”."""
 
@@ -54,7 +54,7 @@ class TokenForm(forms.Form):
     """A token's name, its ability, its project and its end."""
 
     name = forms.CharField(label="Name", max_length=60)
-    ability = forms.ChoiceField(label="It may", choices=ABILITIES, initial=Scope.JOBS, required=False)
+    ability = forms.ChoiceField(label="It may", choices=ABILITIES, initial=TokenScope.JOBS, required=False)
     project = forms.ModelChoiceField(
         label="In",
         queryset=Project.objects.none(),

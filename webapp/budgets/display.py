@@ -17,7 +17,7 @@ from webapp.jobs.billing.burn_rate import Burn, burns_of, meets_at
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import STOPPED_BY_BUDGET
 from webapp.money.budget_chain import headroom, period_end, period_start
-from webapp.money.models import Account, AtLine, Budget, Period, Scope
+from webapp.money.models import Account, AtLine, Budget, BudgetScope, Period
 from webapp.money.queries import as_of, unreal_below
 
 CLOUDS = {kind: options.place for kind, options in PLATFORMS.items()}
@@ -79,7 +79,7 @@ class PersonBudget:
 def budgets_of_people(project: Any) -> dict[int, PersonBudget]:
     """By person, the project's budget over their jobs; of several the one with the least room."""
     now = SYSTEM_CLOCK.now()
-    rows = Budget.objects.filter(project=project, scope=Scope.USER, closed_at=None).order_by("pk")
+    rows = Budget.objects.filter(project=project, scope=BudgetScope.USER, closed_at=None).order_by("pk")
     tightest = sorted((as_of(budget, now) for budget in rows), key=headroom, reverse=True)
     found = {budget.user_id: budget for budget in tightest if budget.user_id is not None}
     unreal = unreal_below([budget.pk for budget in found.values()])
@@ -184,15 +184,15 @@ def _pace(budget: Budget, spent: int, now: datetime) -> str:
 def scope_words(budget: Budget) -> str:
     """Return what the budget counts: "all jobs of this project", "jobs tagged sweep"."""
     match budget.scope:
-        case Scope.EVERYTHING:
+        case BudgetScope.EVERYTHING:
             return "all jobs of this installation"
-        case Scope.PROJECT:
+        case BudgetScope.PROJECT:
             return "all jobs of this project"
-        case Scope.USER:
+        case BudgetScope.USER:
             return f"jobs of {budget.user}"
-        case Scope.CLOUD:
+        case BudgetScope.CLOUD:
             return f"jobs on {CLOUDS.get(budget.cloud, budget.cloud)}"
-        case Scope.TAG:
+        case BudgetScope.TAG:
             return f"jobs tagged {budget.tag}"
     return "jobs of this group" if budget.name == str(budget.group) else f"jobs of the group {budget.group}"
 

@@ -15,11 +15,16 @@ from webapp.formatting import read_whole
 from webapp.jobs.list.actions import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import BUDGET_DECIMALS, MOST_USD, exact_usd, picodollars, read_usd
-from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds
+from webapp.money.models import AtLine, Budget, BudgetScope, Period, default_thresholds
 
 _PEOPLE_OFFERED = 500
 _NEW_TAG = "new-tag"
-_OF = {Scope.USER: "user_id", Scope.CLOUD: "cloud", Scope.TAG: "tag_id", Scope.GROUP: "group_id"}
+_OF = {
+    BudgetScope.USER: "user_id",
+    BudgetScope.CLOUD: "cloud",
+    BudgetScope.TAG: "tag_id",
+    BudgetScope.GROUP: "group_id",
+}
 
 
 class LimitField(forms.DecimalField):
@@ -97,7 +102,7 @@ class NewBudgetForm(BudgetForm):
 
     def begin_with_person(self, person: User) -> None:
         """Offer a budget of this person's jobs a month, unless the form was sent."""
-        self.initial.update(counts=f"{Scope.USER}:{person.pk}", name=f"{person.email}, a month"[:80])
+        self.initial.update(counts=f"{BudgetScope.USER}:{person.pk}", name=f"{person.email}, a month"[:80])
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -114,32 +119,32 @@ class NewBudgetForm(BudgetForm):
         """Return scope, `of` and period for `create_budget`. Creates the tag if it is new."""
         scope, _, which = self.cleaned_data["counts"].partition(":")
         if self.cleaned_data["counts"] == _NEW_TAG:
-            scope, which = Scope.TAG, tag_named(self._project, self.cleaned_data["new_tag"]).pk
+            scope, which = BudgetScope.TAG, tag_named(self._project, self.cleaned_data["new_tag"]).pk
         return {
             "scope": scope,
-            "of": {_OF[Scope(scope)]: which} if which else {},
+            "of": {_OF[BudgetScope(scope)]: which} if which else {},
             "period": self.cleaned_data["period"],
         }
 
 
 def _what_may_count(project: Any | None) -> Iterator[tuple[str, str]]:
     if project is None:
-        yield Scope.EVERYTHING, "All jobs of this installation"
+        yield BudgetScope.EVERYTHING, "All jobs of this installation"
         people = User.objects.filter(is_active=True)
     else:
-        yield Scope.PROJECT, "All jobs of this project"
+        yield BudgetScope.PROJECT, "All jobs of this project"
         people = User.objects.filter(memberships__project=project)
     for person in people.order_by("email")[:_PEOPLE_OFFERED]:
-        yield f"{Scope.USER}:{person.pk}", f"Jobs of {person.email}"
+        yield f"{BudgetScope.USER}:{person.pk}", f"Jobs of {person.email}"
     for kind, words in CLOUDS.items():
-        yield f"{Scope.CLOUD}:{kind}", f"Jobs on {words}"
+        yield f"{BudgetScope.CLOUD}:{kind}", f"Jobs on {words}"
     if project is None:
         return
     for tag in Tag.objects.filter(project=project):
-        yield f"{Scope.TAG}:{tag.pk}", f"Jobs tagged {tag.name}"
+        yield f"{BudgetScope.TAG}:{tag.pk}", f"Jobs tagged {tag.name}"
     yield _NEW_TAG, "Jobs with a new tag"
     for group in JobGroup.objects.filter(project=project).order_by("-created_at")[:50]:
-        yield f"{Scope.GROUP}:{group.pk}", f"Jobs of the group {group.name}"
+        yield f"{BudgetScope.GROUP}:{group.pk}", f"Jobs of the group {group.name}"
 
 
 def form_of(budget: Budget, *, raised: bool = False) -> BudgetForm:

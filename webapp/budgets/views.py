@@ -28,7 +28,7 @@ from webapp.formatting import display_usd, read_whole
 from webapp.jobs.launch.forecasts import calibration_sentence
 from webapp.jobs.models import Job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
-from webapp.money.models import Budget, Scope
+from webapp.money.models import Budget, BudgetScope
 from webapp.responses import or_404
 
 
@@ -135,7 +135,7 @@ def budget_close(request: HttpRequest, project: Project, budget_id: int) -> Http
 def require_may_lift(membership: Membership, budget: Budget) -> None:
     """PermissionDenied unless this member may raise or close the budget: that of a person only owners may, as it limits
     editors themselves."""
-    if budget.scope == Scope.USER and budget.project_id and not membership.allows("owner"):
+    if budget.scope == BudgetScope.USER and budget.project_id and not membership.allows("owner"):
         raise PermissionDenied(
             f"“{budget.name}” limits a person, so only an owner of the project can raise or close it."
         )

@@ -17,7 +17,7 @@ from cloud.platforms.azure.checks import AzureQuestion, check_azure
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt, queries
-from webapp.connections.models import SECRET_FIELDS, CheckState, Connection, Kind
+from webapp.connections.models import SECRET_FIELDS, CheckState, Connection, ConnectionKind
 from webapp.connections.sealing import Secret
 from webapp.connections.services import ConnectionRefused
 
@@ -78,7 +78,7 @@ def report_on(connection: Connection) -> dict[str, Any]:
 
 @sensitive_variables()
 def _run_checks(connection: Connection, findings: Findings) -> None:
-    if connection.kind == Kind.AZURE_PRINCIPAL:
+    if connection.kind == ConnectionKind.AZURE_PRINCIPAL:
         clients = azure_clients(decrypt.azure_connection(connection))
         check_azure(clients, _azure_question(connection), findings)
         return

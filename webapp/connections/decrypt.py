@@ -8,7 +8,7 @@ from django.views.decorators.debug import sensitive_variables
 from cloud.accounts.connections import AwsConnection, AwsKeys, AwsRole, AzureConnection, AzurePrincipal
 from cloud.accounts.provision.aws_bucket import bucket_name
 from webapp.connections import key_ring, services
-from webapp.connections.models import Connection, Kind, SealedSecret, SetUp
+from webapp.connections.models import Connection, ConnectionKind, SealedSecret, SetUp
 from webapp.connections.sealing import CannotOpen as CannotOpen
 from webapp.connections.sealing import Secret, unseal
 
@@ -59,7 +59,7 @@ def aws_connection(connection: Connection) -> AwsConnection:
     """The connection for AWS clients, with its plaintext secret. Raises as `secret` does."""
     require_usable(connection)
     access: AwsRole | AwsKeys = AwsRole(connection.role_arn, connection.external_id)
-    if connection.kind == Kind.AWS_KEYS:
+    if connection.kind == ConnectionKind.AWS_KEYS:
         access = AwsKeys(connection.access_key_id, secret(connection, "secret_access_key").reveal())
     ready = SetUp.objects.filter(connection=connection, ready_bucket=True).exists()
     return AwsConnection(

@@ -12,7 +12,14 @@ from django.core.validators import RegexValidator
 
 from cloud.accounts.provision import regions
 from cloud.money.billing.price_book import PriceBook
-from webapp.connections.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind, SealedSecret, SetUp
+from webapp.connections.models import (
+    PLAIN_FIELDS,
+    SECRET_FIELDS,
+    Connection,
+    ConnectionKind,
+    SealedSecret,
+    SetUp,
+)
 from webapp.connections.sealing import Secret
 from webapp.form_versions import FormVersion, Value, version_of
 from webapp.formatting import read_whole
@@ -86,7 +93,7 @@ class NewConnectionForm(forms.Form):
 
     def __init__(self, *args: Any, kind: str, **options: Any) -> None:
         super().__init__(*args, **options)
-        azure = Kind(kind).cloud == "azure"
+        azure = ConnectionKind(kind).cloud == "azure"
         region = self.fields["region"]
         region.validators.append(_AZURE_REGION if azure else _AWS_REGION)
         region.initial = next(iter(regions.priced("azure" if azure else "aws", PriceBook.load())), "")
@@ -172,9 +179,9 @@ class AzurePrincipalForm(WriteOnlyForm):
 
 
 _FORMS: dict[str, type[WriteOnlyForm]] = {
-    Kind.AWS_ROLE: AwsRoleForm,
-    Kind.AWS_KEYS: AwsKeysForm,
-    Kind.AZURE_PRINCIPAL: AzurePrincipalForm,
+    ConnectionKind.AWS_ROLE: AwsRoleForm,
+    ConnectionKind.AWS_KEYS: AwsKeysForm,
+    ConnectionKind.AZURE_PRINCIPAL: AzurePrincipalForm,
 }
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from cloud.accounts.provision import policies
 from cloud.accounts.provision.policies import AwsScope, Document
-from webapp.connections.models import Connection, Kind
+from webapp.connections.models import Connection, ConnectionKind
 
 
 class PolicyDocument(NamedTuple):
@@ -24,9 +24,9 @@ class PolicyDocument(NamedTuple):
 
 def policy_documents(connection: Connection) -> dict[str, PolicyDocument]:
     """Policy documents by key. Empty for a role without a principal to trust: no one could assume it."""
-    if connection.kind == Kind.AZURE_PRINCIPAL:
+    if connection.kind == ConnectionKind.AZURE_PRINCIPAL:
         return _azure(connection)
-    if connection.kind == Kind.AWS_ROLE and not settings.STARLING_AWS_PRINCIPAL:
+    if connection.kind == ConnectionKind.AWS_ROLE and not settings.STARLING_AWS_PRINCIPAL:
         return {}
     return _aws(connection)
 
@@ -37,7 +37,7 @@ def scope_of(connection: Connection) -> AwsScope:
     if connection.role_arn:
         account = connection.role_arn.split(":")[4]
     scope = AwsScope(connection.region, account, connection.prefix, connection.role_arn)
-    if connection.kind == Kind.AWS_KEYS:
+    if connection.kind == ConnectionKind.AWS_KEYS:
         return replace(scope, own_arn=scope.of_signed_in_user)
     return scope
 
@@ -45,7 +45,7 @@ def scope_of(connection: Connection) -> AwsScope:
 def _aws(connection: Connection) -> dict[str, PolicyDocument]:
     scope = scope_of(connection)
     trust = None
-    if connection.kind == Kind.AWS_ROLE:
+    if connection.kind == ConnectionKind.AWS_ROLE:
         trust = policies.aws_trust(settings.STARLING_AWS_PRINCIPAL, connection.external_id)
     name = partial(_document, connection.prefix)
     found = [

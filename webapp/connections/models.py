@@ -24,26 +24,26 @@ def new_external_id() -> str:
     return f"starling-{secrets.token_hex(20)}"
 
 
-class Kind(models.TextChoices):
+class ConnectionKind(models.TextChoices):
     AWS_ROLE = "aws_role", "AWS role"
     AWS_KEYS = "aws_keys", "AWS access keys"
     AZURE_PRINCIPAL = "azure_principal", "Azure service principal"
 
     @property
     def cloud(self) -> Cloud:
-        return "azure" if self == Kind.AZURE_PRINCIPAL else "aws"
+        return "azure" if self == ConnectionKind.AZURE_PRINCIPAL else "aws"
 
 
 PLAIN_FIELDS: dict[str, tuple[str, ...]] = {
-    Kind.AWS_ROLE: ("role_arn",),
-    Kind.AWS_KEYS: ("access_key_id",),
-    Kind.AZURE_PRINCIPAL: ("tenant_id", "client_id"),
+    ConnectionKind.AWS_ROLE: ("role_arn",),
+    ConnectionKind.AWS_KEYS: ("access_key_id",),
+    ConnectionKind.AZURE_PRINCIPAL: ("tenant_id", "client_id"),
 }
 """The fields of an identity that are not secret, by kind."""
 SECRET_FIELDS: dict[str, tuple[str, ...]] = {
-    Kind.AWS_ROLE: (),
-    Kind.AWS_KEYS: ("secret_access_key",),
-    Kind.AZURE_PRINCIPAL: ("client_secret",),
+    ConnectionKind.AWS_ROLE: (),
+    ConnectionKind.AWS_KEYS: ("secret_access_key",),
+    ConnectionKind.AZURE_PRINCIPAL: ("client_secret",),
 }
 
 
@@ -64,7 +64,7 @@ class Connection(models.Model):
 
     id = models.CharField(primary_key=True, max_length=20, default=new_connection_id, editable=False)
     project = models.ForeignKey("accounts.Project", on_delete=models.PROTECT, related_name="connections")
-    kind = models.CharField(max_length=16, choices=Kind)
+    kind = models.CharField(max_length=16, choices=ConnectionKind)
     name = models.CharField(max_length=60)
     region = models.CharField(max_length=40)
     prefix = models.CharField(max_length=32, editable=False)
@@ -94,7 +94,7 @@ class Connection(models.Model):
             models.UniqueConstraint(
                 fields=["external_id"], condition=~Q(external_id=""), name="external_id_once"
             ),
-            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="connection_kind_known"),
+            models.CheckConstraint(condition=Q(kind__in=ConnectionKind.values), name="connection_kind_known"),
             models.CheckConstraint(condition=~Q(prefix=""), name="connection_prefix_given"),
             models.CheckConstraint(
                 condition=Q(test_state__in=CheckState.values), name="connection_test_state_known"
@@ -106,7 +106,7 @@ class Connection(models.Model):
 
     @property
     def cloud(self) -> Cloud:
-        return Kind(self.kind).cloud
+        return ConnectionKind(self.kind).cloud
 
     @property
     def has_identity(self) -> bool:

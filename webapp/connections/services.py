@@ -18,7 +18,7 @@ from webapp.connections.models import (
     SECRET_FIELDS,
     CheckState,
     Connection,
-    Kind,
+    ConnectionKind,
     SealedSecret,
     SetUp,
     new_connection_id,
@@ -47,7 +47,7 @@ def create_connection(
     **places: str,
 ) -> Connection:
     """A new connection without an identity. A role's connection has the external id for that role."""
-    chosen, key = Kind(kind), new_connection_id()
+    chosen, key = ConnectionKind(kind), new_connection_id()
     try:
         with transaction.atomic():
             return Connection.objects.create(
@@ -58,7 +58,7 @@ def create_connection(
                 name=name,
                 region=region,
                 emulated=is_emulated(chosen.cloud),
-                external_id=new_external_id() if chosen == Kind.AWS_ROLE else "",
+                external_id=new_external_id() if chosen == ConnectionKind.AWS_ROLE else "",
                 created_by=user,
                 created_at=clock.now(),
                 **places,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cloud.accounts.provision.regions import has_prices
 from cloud.accounts.provision.steps import StepState
 from cloud.money.billing.price_book import PriceBook
-from webapp.connections.models import Aim, CheckState, Connection, Kind, SetUp
+from webapp.connections.models import Aim, CheckState, Connection, ConnectionKind, SetUp
 from webapp.connections.queries import is_under_way, set_up_given_up, test_given_up
 from webapp.formatting import Status, Tone, plural
 
@@ -16,7 +16,7 @@ from webapp.formatting import Status, Tone, plural
 class ConnectionWay(NamedTuple):
     """One way to connect an account, as the page offers it."""
 
-    kind: Kind
+    kind: ConnectionKind
     title: str
     words: str
     icon: str
@@ -24,20 +24,20 @@ class ConnectionWay(NamedTuple):
 
 WAYS = (
     ConnectionWay(
-        Kind.AWS_ROLE,
+        ConnectionKind.AWS_ROLE,
         "AWS with a role",
         "The best way. You make a role that trusts this installation; nothing secret is stored, and you can revoke it"
         " at any time.",
         "shield-check",
     ),
     ConnectionWay(
-        Kind.AWS_KEYS,
+        ConnectionKind.AWS_KEYS,
         "AWS with access keys",
         "Where a role cannot be used. The keys of a user with few rights, kept sealed.",
         "key",
     ),
     ConnectionWay(
-        Kind.AZURE_PRINCIPAL,
+        ConnectionKind.AZURE_PRINCIPAL,
         "Azure with a service principal",
         "Container groups in one resource group. An app's client secret, kept sealed.",
         "boxes",

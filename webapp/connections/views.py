@@ -21,7 +21,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import account_setup, forms, iam_documents, queries, services
 from webapp.connections import connection_test as connections_connection_test
 from webapp.connections.key_ring import KeysUnusable
-from webapp.connections.models import Connection, Kind
+from webapp.connections.models import Connection, ConnectionKind
 from webapp.connections.text import WAYS, before_set_up, connection_status, rows, set_up_status, step_rows
 from webapp.form_versions import FormVersion, refuse_if_stale
 
@@ -50,7 +50,7 @@ def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpResponse:
     """The first step: a name and a region. The rest follows on the connection's page."""
-    if kind not in Kind.values:
+    if kind not in ConnectionKind.values:
         raise Http404("There is no such kind of connection.")
     form = forms.NewConnectionForm(request.POST or None, kind=kind)
     if request.method == "POST" and form.is_valid():
@@ -61,7 +61,7 @@ def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpRes
             return redirect("connections:detail", project.slug, connection.pk)
         except services.ConnectionRefused as refusal:
             form.add_error("name", str(refusal))
-    cloud = Kind(kind).cloud
+    cloud = ConnectionKind(kind).cloud
     context = {
         "section": "clouds",
         "form": form,

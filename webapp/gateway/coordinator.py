@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import transaction
 
 from cloud.platforms.options import PLATFORMS
-from cloud.platforms.pulled import Reached
-from training.engine.ports import Delivery, Offer, Puller
+from cloud.platforms.pulled import ReachableMailbox
+from training.engine.ports import Offer, OfferEnd, Puller
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import queries, services
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
@@ -30,14 +30,14 @@ class MailboxClosed(Exception):
     """The box is no longer this run's: another run opened it, or the job is over."""
 
 
-def open_mailbox(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Reached:
+def open_mailbox(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> ReachableMailbox:
     """The job's mailbox, opened for this run, and what pullers need to reach it.
 
     A user starts their own machines once. These outlive the job's process, though not the job.
     """
     box = services.open_box(job_id=job_id, epoch=epoch, clock=clock)
     own_machines = PLATFORMS[box.job.spec["platform"]["kind"]].people_start_actors
-    return Reached(
+    return ReachableMailbox(
         DatabaseMailbox(job_id, epoch, clock=clock, sends_away=not own_machines),
         settings.STARLING_BASE_URL,
         lambda: services.new_token(job_id=job_id, clock=clock),
@@ -96,7 +96,7 @@ class DatabaseMailbox:
         )
         open_calls.update(state=CallState.WITHDRAWN, taken=True)
 
-    def take(self, timeout_s: float) -> list[Delivery]:
+    def take(self, timeout_s: float) -> list[OfferEnd]:
         end_s = time.monotonic() + timeout_s
         while True:
             self._ear.clear()
@@ -128,7 +128,7 @@ class DatabaseMailbox:
             services.leave_box(job_id=self._job_id, epoch=self._epoch, clock=self._clock)
         self._ear.close()
 
-    def _found(self) -> list[Delivery]:
+    def _found(self) -> list[OfferEnd]:
         now = self._now()
         self._forget(now)
         if self._calls.filter(services.due(now)).exists():
@@ -161,8 +161,8 @@ class DatabaseMailbox:
         return self._clock.now().timestamp()
 
 
-def _delivery(call: PulledCall, answer: bytes | memoryview | None, now: float) -> Delivery:
-    return Delivery(
+def _delivery(call: PulledCall, answer: bytes | memoryview | None, now: float) -> OfferEnd:
+    return OfferEnd(
         call.call_id,
         None if answer is None else bytes(answer),
         len(call.began),

@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from cloud.actor.protocol import Beat, Receipt
 from cloud.platforms.gateway import store as gateway
-from cloud.platforms.gateway.store import Caller, HandOut, LeasedCall
+from cloud.platforms.gateway.store import HandOut, LeasedCall, WaitingPuller
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import services
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
@@ -38,7 +38,7 @@ class DatabaseStore:
             return None
         return str(row[1])
 
-    def hand_out(self, box: str, callers: Sequence[Caller]) -> HandOut:
+    def hand_out(self, box: str, callers: Sequence[WaitingPuller]) -> HandOut:
         now = self._now()
         wanting = Box.objects.filter(pk=box, closed=False).exclude(job__observed__in=_NEEDS_NO_PULLER)
         stay = wanting.values_list("stay_until_unix_s", flat=True).first()
@@ -103,7 +103,7 @@ class DatabaseStore:
         data = HeldWeights.objects.filter(box_id=box, sha256=sha256).values_list("data", flat=True).first()
         return None if data is None else bytes(data)
 
-    def _seen(self, box: str, callers: Sequence[Caller], now: float) -> set[str]:
+    def _seen(self, box: str, callers: Sequence[WaitingPuller], now: float) -> set[str]:
         """Record the callers every few seconds. Returns the names that must leave or exceed their token's limit."""
         of_box = SeenPuller.objects.filter(box_id=box)
         known = {
@@ -128,9 +128,9 @@ class DatabaseStore:
         return self._clock.now().timestamp()
 
 
-def _within_their_limits(box: str, new: Sequence[Caller], now: float) -> list[Caller]:
+def _within_their_limits(box: str, new: Sequence[WaitingPuller], now: float) -> list[WaitingPuller]:
     """The new callers within their token's limit of names."""
-    welcome: list[Caller] = []
+    welcome: list[WaitingPuller] = []
     for token in {one.token for one in new}:
         named = SeenPuller.objects.filter(box_id=box, token=token)
         callers = [one for one in new if one.token == token]

@@ -17,7 +17,7 @@ from training.engine.checkpoints import CheckpointError, read_checkpoint
 from training.tasks.kinds import task_of
 from training.tasks.task import Unfit
 from webapp.jobs.form.spec_problems import SpecProblem
-from webapp.jobs.models import Job, Origin, Way
+from webapp.jobs.models import Job, Origin, OriginKind
 from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint, checkpoint_path
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.spec import JobSpec
@@ -31,7 +31,7 @@ class Source:
     """The source of a new job. A fork has its checkpoint's name and file."""
 
     job: Job
-    way: Way
+    way: OriginKind
     checkpoint: str = ""
     round_no: int | None = None
     sha256: str = ""
@@ -40,18 +40,18 @@ class Source:
     @property
     def words(self) -> str:
         """The end of the launch event's sentence."""
-        if self.way == Way.FORK:
+        if self.way == OriginKind.FORK:
             when = f"{self.job.declaration.round_name} {self.round_no:,}"
             return f", starting from {self.job.name} ({self.job.pk}) after {when}"
         return f", {self.get_way} {self.job.name} ({self.job.pk})"
 
     @property
     def get_way(self) -> str:
-        return {Way.CLONE: "cloned from", Way.AGAIN: "running again what ran as"}[self.way]
+        return {OriginKind.CLONE: "cloned from", OriginKind.AGAIN: "running again what ran as"}[self.way]
 
     def obstacles(self, spec: JobSpec) -> list[SpecProblem]:
         """Return where the spec does not fit the fork's checkpoint."""
-        if self.way != Way.FORK:
+        if self.way != OriginKind.FORK:
             return []
         was, now = self.job.parsed_spec().training, spec.training
         if was.kind != now.kind:
@@ -69,7 +69,7 @@ class Source:
 
 def fork_of(job: Job, chosen: KeptCheckpoint) -> Source:
     file = checkpoint_path(job.pk, chosen.name)
-    return Source(job, Way.FORK, chosen.name, chosen.round_no, chosen.sha256, file)
+    return Source(job, OriginKind.FORK, chosen.name, chosen.round_no, chosen.sha256, file)
 
 
 def fork_source(job: Job, name: str) -> Source | None:
@@ -80,12 +80,12 @@ def fork_source(job: Job, name: str) -> Source | None:
 
 def repeated_fork_source(job: Job) -> Source | None:
     """Return the source for a repetition of a fork; None for a job that is no fork."""
-    origin = Origin.objects.filter(job=job, way=Way.FORK).select_related("of").first()
+    origin = Origin.objects.filter(job=job, way=OriginKind.FORK).select_related("of").first()
     if origin is None:
         return None
     of = origin.of or job
     return Source(
-        of, Way.FORK, origin.checkpoint, origin.round_no, origin.sha256, first_checkpoint_path(job.pk)
+        of, OriginKind.FORK, origin.checkpoint, origin.round_no, origin.sha256, first_checkpoint_path(job.pk)
     )
 
 
@@ -126,7 +126,9 @@ def _copied(made_from: Source, to: Path) -> None:
 
 def load_first_checkpoint(job_id: str) -> bytes | None:
     """Return a fork's first checkpoint; None for other jobs. CheckpointError if it is lost."""
-    sha256 = Origin.objects.filter(job_id=job_id, way=Way.FORK).values_list("sha256", flat=True).first()
+    sha256 = (
+        Origin.objects.filter(job_id=job_id, way=OriginKind.FORK).values_list("sha256", flat=True).first()
+    )
     if sha256 is None:
         return None
     data = read_checkpoint(first_checkpoint_path(job_id))

@@ -215,7 +215,7 @@ class Job(Leased):
             return None
 
 
-class Way(models.TextChoices):
+class OriginKind(models.TextChoices):
     CLONE = "clone", "Cloned from"
     AGAIN = "again", "Runs again what ran as"
     FORK = "fork", "Forked from"
@@ -230,16 +230,16 @@ class Origin(models.Model):
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="origin")
     of = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="descendants")
-    way = models.CharField(max_length=10, choices=Way)
+    way = models.CharField(max_length=10, choices=OriginKind)
     checkpoint = models.CharField(max_length=200, blank=True, default="")
     round_no = models.BigIntegerField(null=True, blank=True)
     sha256 = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=Q(way__in=Way.values), name="origin_way_known"),
+            models.CheckConstraint(condition=Q(way__in=OriginKind.values), name="origin_way_known"),
             models.CheckConstraint(
-                condition=~Q(way=Way.FORK) | Q(round_no__isnull=False), name="fork_knows_its_round"
+                condition=~Q(way=OriginKind.FORK) | Q(round_no__isnull=False), name="fork_knows_its_round"
             ),
         ]
 

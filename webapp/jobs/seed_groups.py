@@ -14,12 +14,12 @@ from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch import launch_budget
 from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.lineage import Source, repeated_fork_source
-from webapp.jobs.models import Job, JobGroup, Way
+from webapp.jobs.models import Job, JobGroup, OriginKind
 from webapp.jobs.services import SpecRefused, submit_job
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
 from webapp.money.budgets import change_budget, create_budget
-from webapp.money.models import Budget, Scope
+from webapp.money.models import Budget, BudgetScope
 
 MOST_SEEDS = 50
 LARGEST_SEED = 2**31 - 1
@@ -102,7 +102,7 @@ def share_budget(group: JobGroup, word: str, limit_picodollars: int, user: Any, 
         project=group.project,
         name=f"{word}: {group.name}"[:80],
         limit_picodollars=limit_picodollars,
-        scope=Scope.GROUP,
+        scope=BudgetScope.GROUP,
         of={"group": group},
         user=user,
         clock=clock,
@@ -199,7 +199,7 @@ def run_again(
     spec = job.parsed_spec().model_copy(update={"group": ""})
     if new_seed:
         spec = with_seed(spec.model_copy(update={"name": without_seed(spec.name)}), _unused_seed(job))
-    made_from = repeated_fork_source(job) or Source(job, Way.AGAIN)
+    made_from = repeated_fork_source(job) or Source(job, OriginKind.AGAIN)
     return submit_job(
         project=job.project, user=user, spec=spec, idempotency_key=key, made_from=made_from, clock=clock
     )

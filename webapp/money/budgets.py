@@ -23,10 +23,10 @@ from webapp.money.models import (
     Account,
     AtLine,
     Budget,
+    BudgetScope,
     Charge,
     ChargeState,
     Period,
-    Scope,
     default_thresholds,
 )
 
@@ -48,7 +48,7 @@ def create_budget(
     project: Any,
     name: str,
     limit_picodollars: int,
-    scope: str = Scope.PROJECT,
+    scope: str = BudgetScope.PROJECT,
     of: Mapping[str, Any] | None = None,
     period: str = Period.TOTAL,
     at_line: str = AtLine.DRAIN,
@@ -100,13 +100,13 @@ def accounts_of(budget: Budget) -> QuerySet[Account]:
     rows = Account.objects.all()
     if budget.project_id is not None:
         rows = rows.filter(job__project_id=budget.project_id)
-    if budget.scope == Scope.USER:
+    if budget.scope == BudgetScope.USER:
         return rows.filter(job__created_by_id=budget.user_id)
-    if budget.scope == Scope.CLOUD:
+    if budget.scope == BudgetScope.CLOUD:
         return rows.filter(job__spec__platform__kind=budget.cloud)
-    if budget.scope == Scope.TAG:
+    if budget.scope == BudgetScope.TAG:
         return rows.filter(job__tags=budget.tag_id)
-    if budget.scope == Scope.GROUP:
+    if budget.scope == BudgetScope.GROUP:
         return rows.filter(job__groups=budget.group_id)
     return rows
 
@@ -130,11 +130,11 @@ def budgets_of(
     """Return the open budgets whose scope includes such a job."""
     here = Q(project__isnull=True) | Q(project_id=project_id)
     scopes = (
-        Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT))
-        | Q(scope=Scope.USER, user_id=user_id)
-        | Q(scope=Scope.CLOUD, cloud=cloud)
-        | Q(scope=Scope.TAG, tag__in=tags)
-        | Q(scope=Scope.GROUP, group__in=groups)
+        Q(scope__in=(BudgetScope.EVERYTHING, BudgetScope.PROJECT))
+        | Q(scope=BudgetScope.USER, user_id=user_id)
+        | Q(scope=BudgetScope.CLOUD, cloud=cloud)
+        | Q(scope=BudgetScope.TAG, tag__in=tags)
+        | Q(scope=BudgetScope.GROUP, group__in=groups)
     )
     return Budget.objects.filter(here, scopes, closed_at=None)
 
@@ -232,7 +232,7 @@ def no_room_sentence(chain: Chain, least: int) -> str:
 def _no_room(budget: Budget, least: int, now: datetime) -> str:
     """Return what a launch needs at least, how much is free where, and what to do."""
     whose = "of the installation" if budget.project_id is None else "of this project"
-    whose += f" for jobs of {budget.user}" if budget.scope == Scope.USER else ""
+    whose += f" for jobs of {budget.user}" if budget.scope == BudgetScope.USER else ""
     ways = ["raise that budget", "let other jobs end"]
     end = period_end(budget.period, now)
     if end is not None:

@@ -56,7 +56,7 @@ class Account(models.Model):
         return f"account of {self.job_id}"
 
 
-class Scope(models.TextChoices):
+class BudgetScope(models.TextChoices):
     EVERYTHING = "everything", "Everything"
     PROJECT = "project", "This project"
     USER = "user", "A person"
@@ -95,7 +95,7 @@ class Budget(models.Model):
     project = models.ForeignKey(
         "accounts.Project", on_delete=models.CASCADE, null=True, blank=True, related_name="budgets"
     )
-    scope = models.CharField(max_length=12, choices=Scope)
+    scope = models.CharField(max_length=12, choices=BudgetScope)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
     )

@@ -16,7 +16,7 @@ from webapp.alerts.queries import bell_of
 from webapp.alerts.views import alert_row
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.queries import headings_of
-from webapp.money.models import Budget, Period, Scope
+from webapp.money.models import Budget, BudgetScope, Period
 from webapp.overview import month, running_jobs, search
 from webapp.overview.first_steps import guide_for
 from webapp.overview.recording import demo_card
@@ -73,7 +73,7 @@ def _months(project: Project, now: datetime) -> list[dict[str, Any]]:
 
 def _monthly_limit(project: Project) -> int | None:
     budgets = Budget.objects.filter(
-        project=project, scope=Scope.PROJECT, period=Period.MONTHLY, closed_at=None
+        project=project, scope=BudgetScope.PROJECT, period=Period.MONTHLY, closed_at=None
     )
     return budgets.order_by("limit_picodollars").values_list("limit_picodollars", flat=True).first()
 

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 
-class State(models.TextChoices):
+class PredictionState(models.TextChoices):
     OPEN = "open", "Open"
     JUDGED = "judged", "Judged"
     VOID = "void", "Not judged"
@@ -38,7 +38,7 @@ class Prediction(models.Model):
     score_p10 = models.FloatField(null=True, blank=True)
     score_p50 = models.FloatField(null=True, blank=True)
     score_p90 = models.FloatField(null=True, blank=True)
-    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+    state = models.CharField(max_length=10, choices=PredictionState, default=PredictionState.OPEN)
     reason = models.TextField(blank=True, default="")
     judged_at = models.DateTimeField(null=True, blank=True)
     time_s = models.FloatField(null=True, blank=True)
@@ -50,7 +50,9 @@ class Prediction(models.Model):
         indexes = [models.Index(fields=["state"], name="prediction_to_judge")]
         constraints = [
             models.UniqueConstraint(fields=["job"], condition=Q(state="open"), name="prediction_open_once"),
-            models.CheckConstraint(condition=Q(state__in=State.values), name="prediction_state_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=PredictionState.values), name="prediction_state_known"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ from webapp.jobs.models import Job
 from webapp.jobs.reasons import STOPPED_BY_BUDGET, stopped_by_budget
 from webapp.jobs.services import lower_budget, raise_budget
 from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.predictions.models import Prediction, State
+from webapp.predictions.models import Prediction, PredictionState
 from webapp.predictions.predict import final_score, predict
 
 log = logging.getLogger(__name__)
@@ -48,11 +48,11 @@ def apply(
         if actors is not None:
             job = change_bounds(job=job, user=user, least=actors, most=actors, clock=clock)
         replaced = {
-            "state": State.VOID,
+            "state": PredictionState.VOID,
             "reason": "A later prediction replaced it.",
             "judged_at": clock.now(),
         }
-        Prediction.objects.filter(job=job, state=State.OPEN).update(**replaced)
+        Prediction.objects.filter(job=job, state=PredictionState.OPEN).update(**replaced)
         end, last = found.end, found.points[-1]
         costs = picodollars_of(end.usd)
         score = found.score
@@ -80,7 +80,7 @@ def apply(
 
 def judge_ended(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Judge the open predictions of jobs that are over, or that their budget has stopped as was predicted."""
-    waiting = Prediction.objects.filter(state=State.OPEN).select_related("job__account")
+    waiting = Prediction.objects.filter(state=PredictionState.OPEN).select_related("job__account")
     over = waiting.filter(job__observed__in=TERMINAL)
     stopped = waiting.filter(job__in=Job.objects.filter(STOPPED_BY_BUDGET))
     for row in [*over, *stopped]:
@@ -93,7 +93,7 @@ def judge_ended(*, clock: Clock = SYSTEM_CLOCK) -> None:
 def judge(row: Prediction, *, clock: Clock = SYSTEM_CLOCK) -> Prediction:
     """Compare a prediction with the end of its job, and store what came of it."""
     job = row.job
-    facts: dict[str, Any] = {"judged_at": clock.now(), "state": State.VOID}
+    facts: dict[str, Any] = {"judged_at": clock.now(), "state": PredictionState.VOID}
     if own_actors(job) != row.actors or job.account.limit_picodollars != row.limit_picodollars:
         facts["reason"] = "The actors or the limit were changed after it."
     elif job.observed != Observed.SUCCEEDED and not stopped_by_budget(job):
@@ -101,12 +101,12 @@ def judge(row: Prediction, *, clock: Clock = SYSTEM_CLOCK) -> Prediction:
     else:
         spent = job.account.spent_picodollars + job.account.overrun_picodollars
         facts |= {
-            "state": State.JUDGED,
+            "state": PredictionState.JUDGED,
             "time_s": job.platform_s,
             "cost_picodollars": spent,
             "score": final_score(job),
         }
-    Prediction.objects.filter(pk=row.pk, state=State.OPEN).update(**facts)
+    Prediction.objects.filter(pk=row.pk, state=PredictionState.OPEN).update(**facts)
     row.refresh_from_db()
     return row
 

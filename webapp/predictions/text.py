@@ -8,7 +8,7 @@ from training.tasks.score import Declaration
 from webapp.formatting import display_usd, format_duration, format_score, plural
 from webapp.jobs.models import Job
 from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.predictions.models import Prediction, State
+from webapp.predictions.models import Prediction, PredictionState
 from webapp.predictions.predict import WhatIf
 
 ENDS = {
@@ -64,9 +64,9 @@ def kept(row: Prediction, declared: Declaration) -> str:
     if row.score_p10 is not None and row.score_p90 is not None:
         low, high = sorted((row.score_p10, row.score_p90))
         said += f", {score_name} {format_score(low, decimals)} to {format_score(high, decimals)}"
-    if row.state == State.OPEN:
+    if row.state == PredictionState.OPEN:
         return f"{said}."
-    if row.state == State.VOID:
+    if row.state == PredictionState.VOID:
         return f"{said}. Not judged: {row.reason}"
     return f"{said}. {verdict(row, score_name, decimals)}"
 

@@ -9,7 +9,7 @@ from django.db.models import Q
 from cloud.accounts.profiling_runs import ProfilingPlan
 
 
-class State(models.TextChoices):
+class ProfileState(models.TextChoices):
     REQUESTED = "asked", "Waiting"
     RUNNING = "running", "Profiling"
     DONE = "done", "Done"
@@ -30,7 +30,7 @@ class MemoryProfile(models.Model):
     asked_at = models.DateTimeField()
     plan = models.JSONField()
     keep = models.BooleanField(default=False)
-    state = models.CharField(max_length=8, choices=State, default=State.REQUESTED)
+    state = models.CharField(max_length=8, choices=ProfileState, default=ProfileState.REQUESTED)
     since = models.DateTimeField()
     set_up_number = models.IntegerField(null=True)
     made_mb = models.JSONField(default=list)
@@ -44,7 +44,7 @@ class MemoryProfile(models.Model):
         ordering = ["-asked_at", "-pk"]
         indexes = [models.Index(fields=["project", "connection", "-asked_at"], name="profile_newest")]
         constraints = [
-            models.CheckConstraint(condition=Q(state__in=State.values), name="profile_state_known"),
+            models.CheckConstraint(condition=Q(state__in=ProfileState.values), name="profile_state_known"),
             models.CheckConstraint(
                 condition=Q(spent_picodollars__gte=0) & Q(limit_picodollars__gte=0),
                 name="profile_money_not_negative",

@@ -12,7 +12,7 @@ from cloud.accounts.profiling import ProfiledCall
 from webapp.connections.models import Connection
 from webapp.connections.queries import GIVEN_UP_AFTER as REQUEST_GIVEN_UP_AFTER
 from webapp.connections.queries import connection_in
-from webapp.profiling.models import MemoryProfile, State
+from webapp.profiling.models import MemoryProfile, ProfileState
 
 SIMULATED = "simulated"
 """The simulated cloud's place in addresses, where an account has its connection's id."""
@@ -44,12 +44,12 @@ def runs_of(profile: MemoryProfile) -> list[ProfiledCall]:
 
 
 def under_way(profile: MemoryProfile) -> bool:
-    return profile.state in (State.REQUESTED, State.RUNNING)
+    return profile.state in (ProfileState.REQUESTED, ProfileState.RUNNING)
 
 
 def given_up(profile: MemoryProfile, now: datetime) -> bool:
     """Whether the profile's worker is taken for dead."""
     if not under_way(profile):
         return False
-    patience = REQUEST_GIVEN_UP_AFTER if profile.state == State.REQUESTED else GIVEN_UP_AFTER
+    patience = REQUEST_GIVEN_UP_AFTER if profile.state == ProfileState.REQUESTED else GIVEN_UP_AFTER
     return now - profile.since > patience

@@ -24,7 +24,7 @@ from webapp.connections import account_lease
 from webapp.connections.models import Connection
 from webapp.formatting import display_usd
 from webapp.money.budget_chain import headroom, period_start
-from webapp.money.models import Budget, Scope
+from webapp.money.models import Budget, BudgetScope
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile
 
@@ -135,9 +135,11 @@ class BudgetTooSmall(Exception):
 def require_room(project: Project, user: Any, picodollars: int, now: datetime) -> None:
     """Raise NoRoom if a budget is too full. `user` None: the server's console, to which no personal budget applies."""
     here = Q(project=None) | Q(project=project)
-    scopes = Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT)) | Q(scope=Scope.CLOUD, cloud=LambdaOptions().kind)
+    scopes = Q(scope__in=(BudgetScope.EVERYTHING, BudgetScope.PROJECT)) | Q(
+        scope=BudgetScope.CLOUD, cloud=LambdaOptions().kind
+    )
     if user is not None:
-        scopes |= Q(scope=Scope.USER, user=user)
+        scopes |= Q(scope=BudgetScope.USER, user=user)
     for budget in Budget.objects.filter(here, scopes, closed_at=None).order_by("pk"):
         if period_start(budget.period, now) > budget.period_start:
             budget.spent_picodollars = budget.overrun_picodollars = 0

@@ -20,7 +20,7 @@ from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.account_lease import AccountLease, LeaseClaim, LeaseRefused, leased_account
 from webapp.connections.models import Connection
-from webapp.profiling.models import MemoryProfile, State
+from webapp.profiling.models import MemoryProfile, ProfileState
 from webapp.profiling.services import tariff_of
 from webapp.worker_stop import worker_stop
 
@@ -32,8 +32,8 @@ _WITHOUT_LIMIT = 10**18
 @shared_task(name="webapp.profiling.tasks.profile_memory", expires=60)
 def profile_memory(profile_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Measure the profile. Does nothing if it is not queued."""
-    queued = MemoryProfile.objects.filter(pk=profile_id, state=State.REQUESTED)
-    if not queued.update(state=State.RUNNING, since=clock.now()):
+    queued = MemoryProfile.objects.filter(pk=profile_id, state=ProfileState.REQUESTED)
+    if not queued.update(state=ProfileState.RUNNING, since=clock.now()):
         return
     profile = MemoryProfile.objects.select_related("connection__project").get(pk=profile_id)
     work = _Work(profile, clock)
@@ -47,7 +47,7 @@ def profile_memory(profile_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
             problem=f"An unexpected error ended it ({type(error).__name__}). The worker's log says more."
         )
     finally:
-        work.write(state=State.DONE)
+        work.write(state=ProfileState.DONE)
 
 
 class _Stopped(Exception):

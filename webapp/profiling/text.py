@@ -9,7 +9,7 @@ from cloud.accounts.profiling import MemoryChoice, Size, choice, sizes_of
 from webapp.connections.models import Connection
 from webapp.formatting import Status
 from webapp.profiling import queries
-from webapp.profiling.models import MemoryProfile, State
+from webapp.profiling.models import MemoryProfile, ProfileState
 
 
 class ProfileRow(NamedTuple):
@@ -39,7 +39,7 @@ def result_of(profile: MemoryProfile) -> ProfileResult:
     cheapest = min((one.picodollars_per_million for one in good), default=0)
     rows = [_row(one, found, fastest_s, cheapest) for one in sizes]
     # No size is chosen before the end: the next one may be better.
-    return ProfileResult(rows, found if profile.state == State.DONE else None)
+    return ProfileResult(rows, found if profile.state == ProfileState.DONE else None)
 
 
 def _row(size: Size, found: MemoryChoice | None, fastest_s: float, cheapest: int) -> ProfileRow:
@@ -92,7 +92,7 @@ def _progress(profile: MemoryProfile) -> str:
     plan, done = profile.parsed_plan, len(profile.runs)
     if done:
         return f"{done} of {len(plan.memory_mb) * plan.calls} calls are measured."
-    if profile.state == State.RUNNING and profile.made_mb:
+    if profile.state == ProfileState.RUNNING and profile.made_mb:
         return "Functions of the missing sizes are being made."
     return "It begins; the first call takes some seconds."
 

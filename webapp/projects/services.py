@@ -13,7 +13,7 @@ from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.models import Job
 from webapp.jobs.services import stop_job
 from webapp.money.budgets import lock_project
-from webapp.profiling.models import MemoryProfile, State
+from webapp.profiling.models import MemoryProfile, ProfileState
 from webapp.schedulers.leases import ACTIVE as TRAINING
 from webapp.schedulers.models import SchedulerTraining
 from webapp.schedulers.services import stop_training
@@ -36,7 +36,7 @@ def archive_project(
     project.refresh_from_db()
     if project.archived_at is not None:
         return
-    if MemoryProfile.objects.filter(project=project).exclude(state=State.DONE).exists():
+    if MemoryProfile.objects.filter(project=project).exclude(state=ProfileState.DONE).exists():
         raise ProjectBusy("A memory profile is being measured. Wait for its end, then archive the project.")
     jobs, trainings = running_jobs(project), _running_trainings(project)
     if (jobs or trainings) and not end_running:

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from webapp.accounts.models import Project
-from webapp.alerts.models import Kind, Severity
+from webapp.alerts.models import AlertKind, Severity
 from webapp.alerts.services import raise_alert
 from webapp.background import Attempt, LifeCycle, WorkRefused, send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -79,7 +79,7 @@ def _notify(report: ReportFile, question: Question, clock: Clock) -> None:
     chosen = FORMATS[report.format]
     raise_alert(
         project_id=report.project_id,
-        kind=Kind.REPORT,
+        kind=AlertKind.REPORT,
         subject=chosen.name_of_file(question, report.project.slug if report.project else "installation"),
         sentence=f"The {chosen.word} report of {question.period} is ready. It is kept for {KEPT_FOR.days} days.",
         severity=Severity.INFO,

@@ -22,7 +22,7 @@ from django.urls import reverse
 from webapp.accounts.models import Project, User
 from webapp.accounts.queries import confirmed_people
 from webapp.alerts import project_mail
-from webapp.alerts.models import Kind, Severity
+from webapp.alerts.models import AlertKind, Severity
 from webapp.alerts.senders.mail import NO_SERVER
 from webapp.alerts.services import raise_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -231,7 +231,7 @@ def _attach(letter: EmailMessage, schedule: Schedule, question: Question, clock:
 def _raise_alert(schedule: Schedule, period: DayRange, reason: str, clock: Clock) -> None:
     raise_alert(
         project_id=schedule.project_id,
-        kind=Kind.REPORT,
+        kind=AlertKind.REPORT,
         subject=f"Report of {period}",
         sentence=f"The report of {period} was not sent. {reason}",
         severity=Severity.WARNING,

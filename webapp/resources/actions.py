@@ -19,7 +19,7 @@ from webapp.connections.models import Connection
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.models import Job
 from webapp.resources import late_rent
-from webapp.resources.models import LIVE, OVER, Holding, HoldingKind, State
+from webapp.resources.models import LIVE, OVER, Holding, HoldingKind, ResourceState
 from webapp.resources.register import held
 
 FAILURES_BEFORE_ALERT = 3
@@ -130,8 +130,8 @@ def _update_missing_since(row: Holding | None, decision: Decision, clock: Clock)
 def _mark_running(row: Holding | None, decision: Decision, clock: Clock) -> None:
     assert row is not None
     assert decision.found is not None
-    Holding.objects.filter(pk=row.pk, state=State.INTENDED).update(
-        state=State.EXISTS,
+    Holding.objects.filter(pk=row.pk, state=ResourceState.INTENDED).update(
+        state=ResourceState.EXISTS,
         provider_id=decision.found.provider_id,
         since=clock.now(),
         missing_since=None,
@@ -145,9 +145,9 @@ def _close(row: Holding | None, decision: Decision, clock: Clock) -> None:
     locked = _locked(row)
     if locked is None or locked.state != row.state:
         return
-    never_came = locked.state == State.INTENDED
+    never_came = locked.state == ResourceState.INTENDED
     now = clock.now()
-    locked.state = State.GONE if decision.action == "gone" else State.LOST
+    locked.state = ResourceState.GONE if decision.action == "gone" else ResourceState.LOST
     locked.reason, locked.since, locked.ended_at = decision.reason, now, now
     locked.save()
     late = 0 if never_came else late_rent.book(locked, locked.missing_since or now, clock=clock)
@@ -175,8 +175,8 @@ def _mark_ending(row: Holding | None, decision: Decision, connection: Connection
     locked = _locked(row)
     if locked is None or locked.state != row.state or _is_wanted(locked, now, clock):
         return False
-    orphan = locked.state in (State.INTENDED, State.EXISTS)
-    locked.state, locked.reason, locked.since = State.ENDING, decision.reason, now
+    orphan = locked.state in (ResourceState.INTENDED, ResourceState.EXISTS)
+    locked.state, locked.reason, locked.since = ResourceState.ENDING, decision.reason, now
     locked.ended_at, locked.missing_since = None, None
     if decision.found is not None and not locked.provider_id:
         locked.provider_id = decision.found.provider_id
@@ -188,7 +188,7 @@ def _mark_ending(row: Holding | None, decision: Decision, connection: Connection
 
 def _is_wanted(row: Holding, now: datetime, clock: Clock) -> bool:
     return (
-        row.state in (State.INTENDED, State.EXISTS)
+        row.state in (ResourceState.INTENDED, ResourceState.EXISTS)
         and row.expires_at > now
         and Holding.objects.filter(held(clock.shared_now()), pk=row.pk).exists()
     )
@@ -206,7 +206,7 @@ def _create_unregistered(found: FoundResource, reason: str, connection: Connecti
         kind=found.kind,
         name=found.name,
         provider_id=found.provider_id,
-        state=State.ENDING,
+        state=ResourceState.ENDING,
         reason=reason,
         facts=dict(found.facts),
         intended_at=min(created, now),

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 
-class State(models.TextChoices):
+class ResourceState(models.TextChoices):
     INTENDED = "intended", "Asked for"
     EXISTS = "standing", "Stands"
     ENDING = "ending", "Ending"
@@ -15,8 +15,8 @@ class State(models.TextChoices):
     LOST = "lost", "Lost"
 
 
-LIVE = (State.INTENDED, State.EXISTS, State.ENDING)
-OVER = (State.GONE, State.LOST)
+LIVE = (ResourceState.INTENDED, ResourceState.EXISTS, ResourceState.ENDING)
+OVER = (ResourceState.GONE, ResourceState.LOST)
 
 
 class HoldingKind(models.TextChoices):
@@ -40,7 +40,7 @@ class Holding(models.Model):
     kind = models.CharField(max_length=20, choices=HoldingKind)
     name = models.CharField(max_length=200)
     provider_id = models.CharField(max_length=600, blank=True, default="")
-    state = models.CharField(max_length=10, choices=State)
+    state = models.CharField(max_length=10, choices=ResourceState)
     reason = models.CharField(max_length=300, blank=True, default="")
     facts = models.JSONField(default=dict, blank=True)
     intended_at = models.DateTimeField()
@@ -55,7 +55,7 @@ class Holding(models.Model):
             models.UniqueConstraint(
                 fields=["connection", "name"], condition=Q(state__in=LIVE), name="holding_of_a_name_once"
             ),
-            models.CheckConstraint(condition=Q(state__in=State.values), name="holding_state_known"),
+            models.CheckConstraint(condition=Q(state__in=ResourceState.values), name="holding_state_known"),
             models.CheckConstraint(
                 condition=Q(state__in=OVER, ended_at__isnull=False)
                 | Q(state__in=LIVE, ended_at__isnull=True),

@@ -16,7 +16,7 @@ from webapp.connections.models import Connection
 from webapp.jobs import failpoints
 from webapp.jobs.models import Job
 from webapp.resources import late_rent
-from webapp.resources.models import LIVE, CreateTimes, Holding, State
+from webapp.resources.models import LIVE, CreateTimes, Holding, ResourceState
 
 
 class SubscriptionCreates:
@@ -95,7 +95,7 @@ class DatabaseRegister:
             epoch=self._epoch,
             kind=kind,
             name=name,
-            state=State.INTENDED,
+            state=ResourceState.INTENDED,
             facts=dict(facts),
             intended_at=now,
             since=now,
@@ -104,12 +104,17 @@ class DatabaseRegister:
 
     def _take_over(self, holding: Holding, now: datetime) -> None:
         """Close the row of a run that has ended, so that its name is free. Its rent is booked to that run."""
-        if holding.state == State.ENDING:
+        if holding.state == ResourceState.ENDING:
             raise NameTaken(f"{holding.name} is being ended at this moment.")
         if Holding.objects.filter(held(self._clock.shared_now()), pk=holding.pk).exists():
             assert holding.job is not None
             raise NameTaken(f"{holding.name} is held by {holding.job.name}.")
-        holding.state, holding.reason, holding.ended_at, holding.since = State.GONE, TAKEN_OVER, now, now
+        holding.state, holding.reason, holding.ended_at, holding.since = (
+            ResourceState.GONE,
+            TAKEN_OVER,
+            now,
+            now,
+        )
         holding.save()
         late_rent.book(holding, now, clock=self._clock)
 
@@ -117,24 +122,24 @@ class DatabaseRegister:
         failpoints.reach("before_made")
         with no_connection_left(), transaction.atomic():
             self._require_run()
-            rows = self._mine(name).filter(state=State.INTENDED)
-            rows.update(state=State.EXISTS, provider_id=provider_id, since=self._clock.now())
+            rows = self._mine(name).filter(state=ResourceState.INTENDED)
+            rows.update(state=ResourceState.EXISTS, provider_id=provider_id, since=self._clock.now())
         failpoints.reach("after_made")
 
     def renew(self, name: str, expires_unix_s: float) -> None:
         with transaction.atomic():
             self._require_run()
-            self._mine(name).exclude(state=State.ENDING).update(expires_at=_moment(expires_unix_s))
+            self._mine(name).exclude(state=ResourceState.ENDING).update(expires_at=_moment(expires_unix_s))
 
     def ending(self, name: str) -> None:
-        rows = self._mine(name).exclude(state=State.ENDING)
-        rows.update(state=State.ENDING, since=self._clock.now(), reason="Its run releases it.")
+        rows = self._mine(name).exclude(state=ResourceState.ENDING)
+        rows.update(state=ResourceState.ENDING, since=self._clock.now(), reason="Its run releases it.")
         failpoints.reach("after_ending")
 
     def gone(self, name: str) -> None:
         failpoints.reach("before_gone")
         now = self._clock.now()
-        self._mine(name).update(state=State.GONE, since=now, ended_at=now)
+        self._mine(name).update(state=ResourceState.GONE, since=now, ended_at=now)
         failpoints.reach("after_gone")
 
     def _mine(self, name: str) -> QuerySet[Holding]:

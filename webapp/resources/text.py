@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cloud.money.unattended_cost import UnattendedCost
 from webapp.formatting import display_usd, format_time_limit, plural
-from webapp.resources.models import Holding, HoldingKind, State
+from webapp.resources.models import Holding, HoldingKind, ResourceState
 from webapp.resources.queries import RunningResources
 
 _THINGS: dict[str, tuple[str, str]] = {
@@ -33,7 +33,7 @@ def headline(resources: RunningResources, *, of_job: bool = False) -> str:
 def describe_resource(row: Holding) -> str:
     """A resource, for the list below the headline."""
     whose = f" for {row.job.name}" if row.job is not None else " of an unknown run"
-    ends = " · being ended" if row.state == State.ENDING else ""
+    ends = " · being ended" if row.state == ResourceState.ENDING else ""
     return f"{_sums([row]).capitalize()}{whose}{ends}"
 
 

@@ -21,7 +21,7 @@ from training.scheduling.agents import AnyAgent
 from training.scheduling.decisions import FixedPlan
 from training.scheduling.judging import judge
 from training.scheduling.siren.model import SirenWorkload
-from training.scheduling.trainer import Point, initial_state, train_scheduler
+from training.scheduling.trainer import EarlierPoint, initial_state, train_scheduler
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
@@ -106,7 +106,7 @@ class Past:
     recorded: Sequence[Sequence[RoundReport]] = ()
     plans_done: frozenset[FixedPlan] = frozenset()
     begin_with: bytes | None = None
-    resume: Point | None = None
+    resume: EarlierPoint | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 
-class Kind(models.TextChoices):
+class SharedKind(models.TextChoices):
     JOB = "job", "Job"
     COMPARISON = "comparison", "Comparison"
     REPORT = "report", "Report"
@@ -22,7 +22,7 @@ class SharedLink(models.Model):
     """
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="shared_links")
-    kind = models.CharField(max_length=12, choices=Kind)
+    kind = models.CharField(max_length=12, choices=SharedKind)
     job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, null=True, related_name="+")
     document = models.JSONField(default=dict)
     title = models.CharField(max_length=200)
@@ -40,7 +40,7 @@ class SharedLink(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="shared_link_kind_known"),
+            models.CheckConstraint(condition=Q(kind__in=SharedKind.values), name="shared_link_kind_known"),
             models.CheckConstraint(
                 condition=Q(kind="job", job__isnull=False) | (~Q(kind="job") & Q(job__isnull=True)),
                 name="shared_link_names_its_job",

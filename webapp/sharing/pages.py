@@ -34,7 +34,7 @@ from webapp.reports import page as reports_page
 from webapp.reports.query_params import parse_query
 from webapp.reports.table import Costs
 from webapp.sharing.allowlist import LONGEST_VALUE, REPORT_BY, job_header, may_show_field, shared_film
-from webapp.sharing.models import Kind, SharedLink
+from webapp.sharing.models import SharedKind, SharedLink
 
 MOST_ROWS = 50
 VERSION_AGE_S = 1.0
@@ -43,9 +43,9 @@ VERSION_AGE_S = 1.0
 
 def context_of(link: SharedLink, over: str = "", *, embedded: bool = False) -> dict[str, Any]:
     """What the page of this link shows. `over`: the axis of a comparison. A frame shows the main chart alone."""
-    if link.kind == Kind.JOB:
+    if link.kind == SharedKind.JOB:
         return _job(link, embedded)
-    if link.kind == Kind.COMPARISON:
+    if link.kind == SharedKind.COMPARISON:
         return _comparison(link, over)
     return _report(link)
 
@@ -57,7 +57,7 @@ def version_of(link: SharedLink) -> str:
 
 
 def _version(link: SharedLink) -> str:
-    if link.kind == Kind.COMPARISON:
+    if link.kind == SharedKind.COMPARISON:
         jobs = picked(link.project, link.document["of"]).jobs
         return f"{len(jobs)}:{sum(job.last_seq for job in jobs)}"
     costs = Costs(_question(link, SYSTEM_CLOCK))

@@ -23,7 +23,7 @@ from webapp.money.budgets import lock_project
 from webapp.reports.query_params import parse_query, refusal
 from webapp.reports.report_query import BY, PRESETS
 from webapp.sharing.allowlist import REPORT_BY, REPORT_FILTERS
-from webapp.sharing.models import Kind, SharedLink
+from webapp.sharing.models import SharedKind, SharedLink
 
 DAYS = (7, 30, 90)
 """How long a link may work; None: until it is revoked."""
@@ -170,7 +170,7 @@ def _subject(project: Project, keys: list[str]) -> dict[str, Any]:
     if len(keys) == 1:
         job = Job.objects.filter(project=project, pk=keys[0], deleted_at=None).first()
         if job is not None:
-            return {"kind": Kind.JOB, "job": job, "title": job.name[:_LONGEST_TITLE]}
+            return {"kind": SharedKind.JOB, "job": job, "title": job.name[:_LONGEST_TITLE]}
     chosen = picked(project, keys)
     if not chosen.sides or chosen.left_out:
         raise LinkRefused(
@@ -179,7 +179,7 @@ def _subject(project: Project, keys: list[str]) -> dict[str, Any]:
     names = [side.group.name if side.group else side.name for side in chosen.sides]
     title = " · ".join(dict.fromkeys(names))
     kept = list(dict.fromkeys(side.key for side in chosen.sides))
-    return {"kind": Kind.COMPARISON, "document": {"of": kept}, "title": title[:_LONGEST_TITLE]}
+    return {"kind": SharedKind.COMPARISON, "document": {"of": kept}, "title": title[:_LONGEST_TITLE]}
 
 
 def _report(project: Project, query: Mapping[str, str], clock: Clock) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _report(project: Project, query: Mapping[str, str], clock: Clock) -> dict[st
         kept["range"], period = "this-month", PRESETS["this-month"]
     title = f"Costs by {BY[question.by].lower()}, {period.lower() or question.period}"
     document = {**kept, "by": question.by, "prices": question.prices}
-    return {"kind": Kind.REPORT, "document": document, "title": title[:_LONGEST_TITLE]}
+    return {"kind": SharedKind.REPORT, "document": document, "title": title[:_LONGEST_TITLE]}
 
 
 def _origins(sites: Iterable[str]) -> list[str]:

@@ -29,7 +29,7 @@ from webapp.jobs.policies.policy_views import film_response
 from webapp.sharing import services
 from webapp.sharing.access import gone, link_kinds, shared_page
 from webapp.sharing.allowlist import job_message, job_series
-from webapp.sharing.models import Kind, SharedLink
+from webapp.sharing.models import SharedKind, SharedLink
 from webapp.sharing.pages import context_of, film_card_of, version_of
 
 _REPORT_FIELDS = ("range", "from", "to", "by", "prices", "job", "user", "cloud", "service", "tag")
@@ -147,7 +147,7 @@ def _links_and_subject(project: Project, subject: dict[str, Any]) -> dict[str, A
     return {
         "subject": described["title"],
         "kind": described["kind"].label.lower(),
-        "is_report": described["kind"] == Kind.REPORT,
+        "is_report": described["kind"] == SharedKind.REPORT,
         "unreal": getattr(described.get("job"), "unreal", ""),
         "fields": _fields(subject),
         "rows": _rows(services.links_to(project, described)),
@@ -198,7 +198,7 @@ def _page(request: HttpRequest, link: SharedLink, *, embedded: bool) -> HttpResp
         "kind": link.kind,
         "expires_at": link.expires_at,
     }
-    if link.kind == Kind.JOB:
+    if link.kind == SharedKind.JOB:
         context["film_card"] = film_card_of(link, secret)
     else:
         context["version"] = version_of(link)

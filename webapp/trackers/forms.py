@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from webapp.connections.forms import SecretField, WriteOnlyForm
-from webapp.trackers.models import Kind, Tracker
+from webapp.trackers.models import Tracker, TrackerKind
 
 _PLAIN = {"autocomplete": "off", "spellcheck": "false"}
 
@@ -21,11 +21,11 @@ class TrackerForm(WriteOnlyForm):
     on = forms.BooleanField(label="Send every job's rounds here", required=False)
 
     def __init__(self, data: Any = None, *, kind: str, tracker: Tracker | None) -> None:
-        initial = {"on": True, "place": "" if kind == Kind.WANDB else "Starling"}
+        initial = {"on": True, "place": "" if kind == TrackerKind.WANDB else "Starling"}
         if tracker is not None:
             initial = {"on": tracker.on, "place": tracker.place, "address": tracker.address}
         super().__init__(data, initial=initial)
-        if kind == Kind.WANDB:
+        if kind == TrackerKind.WANDB:
             self.fields["address"].required = False
             self.fields["place"].label, self.fields["token"].label = "Project", "API key"
         else:

@@ -12,7 +12,7 @@ TOKEN = "token"
 """The one sealed field of a tracker."""
 
 
-class Kind(models.TextChoices):
+class TrackerKind(models.TextChoices):
     MLFLOW = "mlflow", "MLflow"
     WANDB = "wandb", "W&B"
 
@@ -21,7 +21,7 @@ class Tracker(models.Model):
     """A tracker of a project. `place` is MLflow's experiment, or W&B's project, with its entity before a slash."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="trackers")
-    kind = models.CharField(max_length=8, choices=Kind)
+    kind = models.CharField(max_length=8, choices=TrackerKind)
     address = models.CharField(max_length=300, blank=True, default="")
     place = models.CharField(max_length=120)
     on = models.BooleanField(default=True)
@@ -31,7 +31,7 @@ class Tracker(models.Model):
         ordering = ["kind"]
         constraints = [
             models.UniqueConstraint(fields=["project", "kind"], name="tracker_kind_once"),
-            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="tracker_kind_known"),
+            models.CheckConstraint(condition=Q(kind__in=TrackerKind.values), name="tracker_kind_known"),
         ]
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class TrackedRun(models.Model):
     """A job in a tracker: the page of its run there, and why rounds are missing, if any are."""
 
     job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="tracked_runs")
-    kind = models.CharField(max_length=8, choices=Kind)
+    kind = models.CharField(max_length=8, choices=TrackerKind)
     url = models.CharField(max_length=600, blank=True, default="")
     problem = models.CharField(max_length=400, blank=True, default="")
     at = models.DateTimeField()

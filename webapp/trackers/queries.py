@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from webapp.formatting import Status
 from webapp.responses import or_404
 from webapp.trackers import wandb
-from webapp.trackers.models import Kind, TrackedRun, Tracker
+from webapp.trackers.models import TrackedRun, Tracker, TrackerKind
 
 
 def trackers_of(project: Any) -> QuerySet[Tracker]:
@@ -50,4 +50,4 @@ def tracker_status(tracker: Tracker | None) -> Status:
 
 def problem_of(tracker: Tracker) -> str:
     """Why no job can be sent there, as far as this server knows; empty if jobs can."""
-    return wandb.MISSING if tracker.kind == Kind.WANDB and not wandb.is_installed() else ""
+    return wandb.MISSING if tracker.kind == TrackerKind.WANDB and not wandb.is_installed() else ""

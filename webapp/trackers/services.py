@@ -16,7 +16,7 @@ from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.sealing import CannotOpen, Secret, seal, unseal
 from webapp.trackers import wandb
 from webapp.trackers.mlflow import MlflowRun
-from webapp.trackers.models import TOKEN, Kind, TrackedRun, Tracker, TrackerSecret
+from webapp.trackers.models import TOKEN, TrackedRun, Tracker, TrackerKind, TrackerSecret
 from webapp.trackers.tracking import NotTracked, Tracking
 
 _EXPERIMENT = re.compile(r"[^'\"`\\\x00-\x1f]{1,120}")
@@ -51,7 +51,7 @@ def set_tracker(
     _CHECKS[kind](address, place)
     before = Tracker.objects.filter(project=project, kind=kind).first()
     moves = before is not None and before.address != address
-    if kind == Kind.WANDB and not token and (moves or before is None or not before.secrets.exists()):
+    if kind == TrackerKind.WANDB and not token and (moves or before is None or not before.secrets.exists()):
         raise TrackerRefused("token", "W&B needs an API key: wandb.ai/authorize shows yours.")
     try:
         with key_ring.locked(), transaction.atomic():
@@ -82,7 +82,7 @@ def open_run(tracker: Tracker) -> Tracking:
         token = _open_token(tracker)
     except CannotOpen as refusal:
         raise NotTracked(str(refusal)) from None
-    run = MlflowRun if tracker.kind == Kind.MLFLOW else wandb.WandbRun
+    run = MlflowRun if tracker.kind == TrackerKind.MLFLOW else wandb.WandbRun
     return run(tracker.address, tracker.place, token)
 
 
@@ -150,4 +150,4 @@ def _check_reachable(address: str) -> None:
         raise TrackerRefused("address", str(refusal)) from None
 
 
-_CHECKS = {Kind.MLFLOW.value: _check_mlflow, Kind.WANDB.value: _check_wandb}
+_CHECKS = {TrackerKind.MLFLOW.value: _check_mlflow, TrackerKind.WANDB.value: _check_wandb}

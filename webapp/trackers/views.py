@@ -15,11 +15,11 @@ from webapp.accounts.models import Project
 from webapp.form_versions import FormVersion, Value, refuse_if_stale, version_of
 from webapp.trackers import queries, services
 from webapp.trackers.forms import TrackerForm
-from webapp.trackers.models import Kind, Tracker
+from webapp.trackers.models import Tracker, TrackerKind
 
 _WORDS = {
-    Kind.MLFLOW: "A tracking server, by its REST API.",
-    Kind.WANDB: "wandb.ai, or a server of your own.",
+    TrackerKind.MLFLOW: "A tracking server, by its REST API.",
+    TrackerKind.WANDB: "wandb.ai, or a server of your own.",
 }
 
 
@@ -35,7 +35,7 @@ def tracker_list(request: HttpRequest, project: Project) -> HttpResponse:
             "tracker": there.get(kind),
             "status": queries.tracker_status(there.get(kind)),
         }
-        for kind in Kind
+        for kind in TrackerKind
     ]
     return render(request, "trackers/list.html", {"cards": cards})
 
@@ -48,9 +48,9 @@ def tracker_list(request: HttpRequest, project: Project) -> HttpResponse:
 @sensitive_variables("form")
 def tracker_page(request: HttpRequest, project: Project, tracker: str) -> HttpResponse:
     """The setting of one kind: to begin with, or to change."""
-    if tracker not in Kind.values:
+    if tracker not in TrackerKind.values:
         raise Http404("There is no such tracker.")
-    kind = Kind(tracker)
+    kind = TrackerKind(tracker)
     before = queries.trackers_of(project).filter(kind=kind).first()
     secret = before.secrets.first() if before else None
     form = TrackerForm(request.POST or None, kind=kind, tracker=before)
@@ -78,7 +78,7 @@ def tracker_page(request: HttpRequest, project: Project, tracker: str) -> HttpRe
 @fresh_sign_in
 def tracker_remove(request: HttpRequest, project: Project, tracker: str) -> HttpResponse:
     found = queries.tracker_in(project, tracker)
-    if changed := _version(project, Kind(found.kind), found).changes_since(request.POST):
+    if changed := _version(project, TrackerKind(found.kind), found).changes_since(request.POST):
         messages.error(request, " ".join(changed))
         return redirect("trackers:tracker", project.slug, found.kind)
     services.remove_tracker(tracker=found)
@@ -88,7 +88,7 @@ def tracker_remove(request: HttpRequest, project: Project, tracker: str) -> Http
     return redirect("trackers:list", project.slug)
 
 
-def _version(project: Project, kind: Kind, tracker: Tracker | None) -> FormVersion:
+def _version(project: Project, kind: TrackerKind, tracker: Tracker | None) -> FormVersion:
     """What a tracker's form is drawn from, and when its token was set."""
     form = TrackerForm(kind=kind, tracker=tracker)
     secret = tracker.secrets.first() if tracker else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from cloud.money.billing.lane_arrays import Bools, doubles, ints, one_by_one, transfer_ns
 from cloud.money.billing.waves import Wave
-from cloud.timing.numbers.profile import Network
+from cloud.timing.numbers.profile import NetworkProfile
 from cloud.timing.simulation.network import Transfers
 from cloud.timing.simulation.speed import Ints, Speeds
 
@@ -50,7 +50,7 @@ class Landings:
 class Coordinators:
     """The coordinators of all lanes."""
 
-    def __init__(self, networks: Sequence[Network], speeds: Sequence[Speeds], most_bytes: int) -> None:
+    def __init__(self, networks: Sequence[NetworkProfile], speeds: Sequence[Speeds], most_bytes: int) -> None:
         transfers = [Transfers(network) for network in networks]
         self.left_out = np.array([one.is_detour(most_bytes) for one in transfers])
         self._lanes = len(transfers)

@@ -15,7 +15,7 @@ from training.functions.body import Result
 
 
 @dataclass
-class Flight:
+class InvokedCall:
     """`out`: its function may be running. `over`: its outcome was returned, whatever still arrives."""
 
     call: Call
@@ -28,7 +28,7 @@ class Flight:
 
 
 @dataclass(frozen=True)
-class Landed:
+class FunctionReply:
     """A function's reply, and the checked answer in it if there is one."""
 
     call_id: str
@@ -38,7 +38,7 @@ class Landed:
     result: Result | Failure = field(default_factory=lambda: failures.CANCELLED)
 
 
-def outcome_of(flight: Flight, landed: Landed) -> Outcome:
+def outcome_of(flight: InvokedCall, landed: FunctionReply) -> Outcome:
     """Return the outcome. Times are measured here; the billed time is the provider's, None if it is not known."""
     reply, answer = landed.reply, landed.answer
     total_s = landed.landed_s - flight.submitted_s

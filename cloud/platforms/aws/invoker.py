@@ -10,7 +10,7 @@ from cloud.actor import wire
 from cloud.actor.blobs import MissingWeights
 from cloud.failures import Failure
 from cloud.platforms.aws import invoke as aws_invoke
-from cloud.platforms.aws.flight import Landed
+from cloud.platforms.aws.flight import FunctionReply
 from cloud.platforms.aws.functions import function_name
 from cloud.platforms.aws.invoke import Reply
 from cloud.platforms.aws.provisioned import ProvisionedConcurrency
@@ -40,13 +40,13 @@ class Invoker:
         self._run = run
         self._start_cap_s = start_cap_s
 
-    def invoke(self, call: Call) -> Landed:
+    def invoke(self, call: Call) -> FunctionReply:
         """Send the call once and check the answer. It may not begin later than `start_cap_s` after this."""
         try:
             inline_base64, address = self._weights.of(call)
         except MissingWeights as error:
             why = Failure("weights", str(error))
-            return Landed(call.id, Reply(failure=why, ran=False), time.monotonic(), None, why)
+            return FunctionReply(call.id, Reply(failure=why, ran=False), time.monotonic(), None, why)
         request = wire.ActorRequest(
             run=self._run,
             call=call,
@@ -62,12 +62,12 @@ class Invoker:
         landed_s = time.monotonic()
         if reply.body is None:
             why = reply.failure or Failure("function_failed", "no answer came")
-            return Landed(call.id, reply, landed_s, None, why)
+            return FunctionReply(call.id, reply, landed_s, None, why)
         return self._read(call, replace(reply, body=None), reply.body, landed_s)
 
-    def _read(self, call: Call, reply: Reply, body: bytes, landed_s: float) -> Landed:
+    def _read(self, call: Call, reply: Reply, body: bytes, landed_s: float) -> FunctionReply:
         try:
             envelope = wire.from_json(body, limit_bytes=aws_invoke.RESPONSE_LIMIT_BYTES)
         except wire.MalformedMessage as refusal:
-            return Landed(call.id, reply, landed_s, None, unusable_answer(refusal))
-        return Landed(call.id, reply, landed_s, *read_answer(call, self._run, envelope.data))
+            return FunctionReply(call.id, reply, landed_s, None, unusable_answer(refusal))
+        return FunctionReply(call.id, reply, landed_s, *read_answer(call, self._run, envelope.data))

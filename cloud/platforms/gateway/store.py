@@ -14,7 +14,7 @@ FORGOTTEN_AFTER_S = 600.0
 
 
 @dataclass(frozen=True)
-class Caller:
+class WaitingPuller:
     """A puller that waits for work, and a digest of its token."""
 
     name: str
@@ -49,7 +49,7 @@ class Store(Protocol):
     def admitted(self, token: str) -> str | None:
         """Return the box that this token opens, if any. Tokens are compared in constant time."""
 
-    def hand_out(self, box: str, callers: Sequence[Caller]) -> HandOut:
+    def hand_out(self, box: str, callers: Sequence[WaitingPuller]) -> HandOut:
         """Lease each caller at most one call, and no call to two. A caller that has a call receives the same again.
 
         A new name beyond those that its token may use must leave, and is not stored.

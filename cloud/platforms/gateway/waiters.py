@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from cloud.actor.protocol import Lease, LeaseRequest
-from cloud.platforms.gateway.store import Caller, HandOut, Store
+from cloud.platforms.gateway.store import HandOut, Store, WaitingPuller
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -39,7 +39,7 @@ class TooManyUnknown(Exception):
 
 @dataclass
 class _Waiter:
-    caller: Caller
+    caller: WaitingPuller
     until_s: float
     answer: asyncio.Future[Lease]
 
@@ -47,7 +47,7 @@ class _Waiter:
 class _BoxWaiters:
     """The pullers that wait for one mailbox, and the task that reads it while there are any."""
 
-    def __init__(self, hand_out: Callable[[list[Caller]], Awaitable[HandOut]]) -> None:
+    def __init__(self, hand_out: Callable[[list[WaitingPuller]], Awaitable[HandOut]]) -> None:
         self._hand_out = hand_out
         self._waiting: dict[str, _Waiter] = {}
         self._rung = asyncio.Event()
@@ -55,7 +55,7 @@ class _BoxWaiters:
 
     async def lease(self, request: LeaseRequest, token: str) -> Lease:
         answer: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
-        caller = Caller(request.puller, request.unit, token)
+        caller = WaitingPuller(request.puller, request.unit, token)
         waiter = _Waiter(caller, time.monotonic() + request.wait_s, answer)
         # A puller sends one request at a time: an older one of its own was lost.
         self._waiting[request.puller] = waiter

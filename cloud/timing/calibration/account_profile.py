@@ -10,7 +10,7 @@ from datetime import date
 
 from cloud.timing.calibration.account import CallSample
 from cloud.timing.calibration.figures import fit, of, quantity
-from cloud.timing.numbers.profile import Functions, Network, Profile
+from cloud.timing.numbers.profile import Functions, NetworkProfile, Profile
 from cloud.timing.numbers.quantity import Quantity
 from cloud.timing.numbers.stack import Stack
 from cloud.timing.simulation.draws import Draws
@@ -122,7 +122,7 @@ def _start_extras_s(samples: Sequence[CallSample]) -> list[float]:
     return extras
 
 
-def _network(samples: Sequence[CallSample], base: Network, where: str) -> Network:
+def _network(samples: Sequence[CallSample], base: NetworkProfile, where: str) -> NetworkProfile:
     """Return the time of each byte on the actor's line, and of a call without bytes; size by size."""
     found = []
     for size in sorted({one.memory_mb for one in samples}):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cloud.timing.calibration.figures import fit, quantity
-from cloud.timing.numbers.stack import Speed, Update
+from cloud.timing.numbers.stack import Speed, UpdateNumbers
 
 _NETWORKS = {
     "mlp": "64x64 and 256x256 at minibatches of 64, 256 and 1,024",
@@ -16,7 +16,7 @@ _NETWORKS = {
 _LEAST_SHARE = 0.05
 
 
-def update(base: Update, measured: dict[str, Any], where: str) -> Update:
+def update(base: UpdateNumbers, measured: dict[str, Any], where: str) -> UpdateNumbers:
     """Return the entries for this machine's cores. What was not measured stays as in `base`."""
     cases = list(measured["cases"].values())
     places = {"mlp": where, "cnn": f"more than 64 pictures on all cores; {where}"}
@@ -24,14 +24,14 @@ def update(base: Update, measured: dict[str, Any], where: str) -> Update:
     return base.model_copy(update=changes | _reading(cases, where))
 
 
-def on_gpu(base: Update, measured: dict[str, Any], where: str) -> Update:
+def on_gpu(base: UpdateNumbers, measured: dict[str, Any], where: str) -> UpdateNumbers:
     cases = list(measured["cases"].values())
     return base.model_copy(
         update={f"gpu_{kind}": _speed(cases, kind, f"on the GPU; {where}") for kind in _kinds(cases)}
     )
 
 
-def of_gradients(base: Update, measured: dict[str, Any], where: str) -> Update:
+def of_gradients(base: UpdateNumbers, measured: dict[str, Any], where: str) -> UpdateNumbers:
     """Return what a gradient takes beside what `base` says of reading and of samples, and what it takes to make a
     version of gradients.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 from cloud.fingerprint import cpu_model
 from cloud.timing.calibration.figures import fit, of, quantity
-from cloud.timing.numbers.profile import Chance, LearnerPlace, Network, Pool, Profile
+from cloud.timing.numbers.profile import LearnerPlace, NetworkProfile, Pool, Profile, RandomFaults
 from cloud.timing.numbers.quantity import Quantity
 from cloud.workers.executor import cores
 
@@ -50,7 +50,7 @@ def profile(
             cores_per_actor=round(min(1.0, alone_s / together_s), 3),
         ),
         network=_network(ways, where),
-        chance=Chance(
+        chance=RandomFaults(
             failure_share=of(0.0, 0.0, 0.0005, "worker processes that die are an exception", "assumed"),
             late_share=_exactly(0.0, "outcomes come over a socket of this machine"),
             late_s=_exactly(1.0, "never"),
@@ -89,7 +89,7 @@ def _exactly(value: float, source: str) -> Quantity:
     return of(value, value, value, source, "assumed")
 
 
-def _network(ways: dict[str, Any], where: str) -> Network:
+def _network(ways: dict[str, Any], where: str) -> NetworkProfile:
     """Return sockets as a network: the time of each byte on a worker's own line, and of all bytes at
     the coordinator.
     """
@@ -100,7 +100,7 @@ def _network(ways: dict[str, Any], where: str) -> Network:
         for turn in turns
     ]
     source = f"calls that compute nothing, of 1 kB to 4 MB, regression; {where}"
-    return Network(
+    return NetworkProfile(
         round_trip_s=quantity([fixed_s for fixed_s, _ in found], source),
         actor_mbit_per_s=quantity([1.0 / max(per_mbit_s, 1e-9) for _, per_mbit_s in found], source),
         coordinator_mbit_per_s=quantity(

@@ -15,16 +15,16 @@ from training.loops.state import (
     ApplyGradients,
     ComputeGradient,
     EndRound,
-    Job,
     KeepData,
     Landing,
+    LoopJob,
     LoopState,
     MakeVersion,
     NothingWorks,
     PlanAgain,
     Sample,
+    SendUpdate,
     Step,
-    Update,
 )
 from training.scaling.plan import Plan
 
@@ -47,7 +47,7 @@ class Rounds:
         self._samples: dict[str | int, int] = {}
         self._works_of: dict[type[Any], Callable[[Any], CallRecord]] = {
             Sample: self._sampling,
-            Update: self._update,
+            SendUpdate: self._update,
             ComputeGradient: self._gradient,
             ApplyGradients: self._apply,
         }
@@ -115,7 +115,7 @@ class Rounds:
     def _sampling(self, step: Sample) -> CallRecord:
         return self._works.sampling(step.name)
 
-    def _update(self, step: Update) -> CallRecord:
+    def _update(self, step: SendUpdate) -> CallRecord:
         return self._works.update(step.name, len(step.batch))
 
     def _gradient(self, step: ComputeGradient) -> CallRecord:
@@ -130,7 +130,7 @@ class Rounds:
         step = self._flying.pop(work.name)
         samples, last = 0, False
         match step:
-            case Update():
+            case SendUpdate():
                 samples = self._samples[work.name] = len(step.batch) * self._works.steps_a_call
             case ComputeGradient():
                 last = step.slice.passes + 1 >= self._works.task.passes
@@ -155,10 +155,10 @@ class Rounds:
             self._gradient_ns = self._sampling_ns = 0
 
 
-def _job_of(loop: LoopOfAnyKind, works: Workload) -> Job:
+def _job_of(loop: LoopOfAnyKind, works: Workload) -> LoopJob:
     """Return what a loop must know of the job. No limit ends it: what a forecast simulates is a part of a run."""
     over_epochs, task = loop.over_epochs, works.task
-    return Job(
+    return LoopJob(
         progress_a_call=works.steps_a_call,
         attempts=works.training.attempts,
         replay=task.replay,

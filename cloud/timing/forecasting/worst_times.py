@@ -13,7 +13,7 @@ from math import ceil
 from cloud.money.billing.work import CallRecord
 from cloud.timing.forecasting.configuration import Configuration, Name
 from cloud.timing.forecasting.workload import Workload
-from cloud.timing.numbers.profile import Functions, Network, Pool
+from cloud.timing.numbers.profile import Functions, NetworkProfile, Pool
 from cloud.timing.simulation.draws import Draws, draw
 from cloud.timing.simulation.network import StartLimit
 from cloud.timing.simulation.speed import Speeds
@@ -174,7 +174,7 @@ def _start_s(configuration: Configuration, speeds: Speeds) -> float:
     return speeds.warm_ns / NS
 
 
-def _way_s(network: Network, work: CallRecord, calls: int) -> float:
+def _way_s(network: NetworkProfile, work: CallRecord, calls: int) -> float:
     """Return the time there and back by storage, beside this many calls like it on the common line."""
     us = 8.0 * _MORE_WORK * (work.bytes_in + work.bytes_out)
     lines_s = 1e-6 * us * (1 / network.actor_mbit_per_s.value + calls / network.coordinator_mbit_per_s.value)

@@ -72,7 +72,7 @@ class Pool(FrozenModel):
     memory_sku: str | None = None
 
 
-class Network(FrozenModel):
+class NetworkProfile(FrozenModel):
     """A call's transfer: the actor's own line, the coordinator's one line, which all calls share, and a round trip."""
 
     round_trip_s: Quantity
@@ -82,7 +82,7 @@ class Network(FrozenModel):
     detour_s: Quantity
 
 
-class Chance(FrozenModel):
+class RandomFaults(FrozenModel):
     """Random faults: failing calls, outcomes that come late, run times spread log-normally."""
 
     failure_share: Quantity
@@ -114,8 +114,8 @@ class Profile(FrozenModel):
     provider: Literal["aws", "azure"]
     actors: Annotated[Functions | Pool, Field(discriminator="kind")]
     core_ratio: Quantity
-    network: Network
-    chance: Chance
+    network: NetworkProfile
+    chance: RandomFaults
     learner: LearnerPlace
     default_learner_sku: str
     storage_put_sku: str | None = None

@@ -39,7 +39,7 @@ class Inference(FrozenModel):
     cnn: Speed
 
 
-class Update(FrozenModel):
+class UpdateNumbers(FrozenModel):
     """Learning. `fixed` is per minibatch; multiplications are those of a forward pass times samples.
 
     `call_ms` is what an update call takes beside its minibatches, and `us_per_megabyte` what it takes to read its
@@ -79,7 +79,7 @@ class Stack(FrozenModel):
     further_core_share: Quantity | None = Field(None, exclude_if=lambda share: share is None)
     learning_parallel_share: Quantity | None = Field(None, exclude_if=lambda share: share is None)
     inference: Inference
-    update: Update
+    update: UpdateNumbers
     hessian_product_per_gradient: Quantity
     codec_us_per_megabyte: Quantity
     coordinator_ms: Quantity

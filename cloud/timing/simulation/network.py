@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud.timing.numbers.profile import Network
+from cloud.timing.numbers.profile import NetworkProfile
 from cloud.timing.virtual_time import to_ns
 
 
@@ -26,7 +26,7 @@ class SharedLine:
 class Transfers:
     """Transfers to actors and back. A payload too large for a request goes by storage, with a detour each time."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: NetworkProfile) -> None:
         self._out, self._back = (SharedLine(network.coordinator_mbit_per_s.value) for _ in range(2))
         self.line_ns_per_byte = self._out.ns_per_byte
         self.actor_ns_per_byte = 8_000.0 / network.actor_mbit_per_s.value

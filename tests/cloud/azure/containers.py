@@ -8,7 +8,7 @@ from typing import Any
 
 from cloud.accounts.register import CreateCounter, Holder, MemoryCreateCounter, MemoryRegister
 from cloud.platforms.azure_container import AzureContainerOptions, AzureContainerPlatform
-from cloud.platforms.pulled import Patience, Reached
+from cloud.platforms.pulled import Patience, ReachableMailbox
 from emulator.azure.demo import IMAGE, DemoSubscription, furnish
 from emulator.azure.server import AzureEmulator
 from emulator.azure.subscription import Subscription
@@ -43,7 +43,7 @@ def on(
     """A platform in a subscription that is there."""
     mailbox = MemoryMailbox()
     with served(mailbox) as address:
-        reached = Reached(mailbox, address, mailbox.new_token)
+        reached = ReachableMailbox(mailbox, address, mailbox.new_token)
         counted = creates or MemoryCreateCounter()
         holder = Holder(register or MemoryRegister(), "here", job, 1, "lab", creates=counted)
         chosen = options(**changes)

@@ -19,7 +19,7 @@ from training.engine.ports import PriceLine, Reservation, Settlement
 from webapp.abtests import services, text
 from webapp.abtests.changes import ChangeRefused, changed, choices, describe_change
 from webapp.abtests.engine import advance, advance_tests
-from webapp.abtests.models import ABTest, Pair, State
+from webapp.abtests.models import ABTest, AbTestState, Pair
 from webapp.abtests.results import results_of
 from webapp.abtests.services import ABTestRefused, start_test, stop_test
 from webapp.accounts.models import Membership
@@ -114,7 +114,7 @@ def test_it_launches_pairs_of_one_seed_that_differ_in_the_change_alone() -> None
 def test_a_clear_difference_ends_it_early_and_launches_no_more() -> None:
     test = _start(_base())
     _pairs_end(test, 50, 40, 60, 50, 55, 45)
-    assert (test.state, test.pairs, test.difference) == (State.BETTER, 6, 50.0)
+    assert (test.state, test.pairs, test.difference) == (AbTestState.BETTER, 6, 50.0)
     assert Pair.objects.filter(test=test).count() == 6
     said = text.answer(test, results_of(test))
     assert said.startswith("Yes: ")
@@ -127,18 +127,18 @@ def test_a_clear_difference_ends_it_early_and_launches_no_more() -> None:
 def test_a_change_for_the_worse_is_called_worse() -> None:
     test = _start(_base())
     _pairs_end(test, -50, -40, -60, -50, -55, -45)
-    assert test.state == State.WORSE
+    assert test.state == AbTestState.WORSE
     assert text.answer(test, results_of(test)).startswith("No, it is")
 
 
 def test_without_a_difference_all_pairs_run_and_the_answer_says_what_would_have_been_found() -> None:
     test = _start(_base())
     _pairs_end(test, 5, -4, 6, -5, 4, -6)
-    assert test.state == State.RUNNING
+    assert test.state == AbTestState.RUNNING
     assert Pair.objects.filter(test=test).count() == 8
     assert text.progress(test, results_of(test)).startswith("6 of at most 8")
     _pairs_end(test, 5, -5)
-    assert test.state == State.NO_DIFFERENCE
+    assert test.state == AbTestState.NO_DIFFERENCE
     assert re.search(r"2 standard deviations .* 80 %", text.answer(test, results_of(test)))
 
 
@@ -151,7 +151,7 @@ def test_a_pair_counts_only_when_all_earlier_ones_have_ended() -> None:
     assert results.differences == []
     advance(test.pk)
     test.refresh_from_db()
-    assert test.state == State.RUNNING
+    assert test.state == AbTestState.RUNNING
 
 
 def test_an_interrupted_engine_goes_on_where_it_was() -> None:
@@ -177,14 +177,14 @@ def test_one_budget_holds_all_runs_and_its_end_ends_the_test() -> None:
     assert 0 < len(pairs) < 6
     advance(test.pk)
     test.refresh_from_db()
-    assert test.state == State.RUNNING, "what runs may leave something over"
+    assert test.state == AbTestState.RUNNING, "what runs may leave something over"
     for pair in pairs:
         for job in (pair.a, pair.b):
             Job.objects.filter(pk=job.pk).update(reason="No room for the next round.")
             _over(job, Reason.BUDGET_SPENT.state, ReasonCode.BUDGET)
     advance(test.pk)
     test.refresh_from_db()
-    assert test.state == State.OUT_OF_MONEY
+    assert test.state == AbTestState.OUT_OF_MONEY
     assert re.match(r"Unanswered: .* 0 pairs of at most 8", text.answer(test, results_of(test)))
     assert not test.group.jobs.exclude(observed="cancelled").exists(), "nothing is left that could go on"
     budget.refresh_from_db()
@@ -197,7 +197,7 @@ def test_a_run_without_a_result_ends_the_test_and_stops_the_others() -> None:
     _over(first.b, "failed", reason="The learner's process died.")
     advance(test.pk)
     test.refresh_from_db()
-    assert test.state == State.FAILED
+    assert test.state == AbTestState.FAILED
     assert "The learner's process died." in test.reason
     assert set(test.group.jobs.values_list("observed", flat=True)) == {"failed", "cancelled"}
 
@@ -209,7 +209,7 @@ def test_it_launches_nothing_for_people_who_may_no_longer() -> None:
     Membership.objects.filter(user=eve, project=job.project).update(role="viewer")
     advance(test.pk)
     test.refresh_from_db()
-    assert test.state == State.FAILED
+    assert test.state == AbTestState.FAILED
     assert not test.group.jobs.exists()
 
 
@@ -221,7 +221,7 @@ def test_it_ends_with_its_project_and_launches_nothing_once_that_is_open_again()
     unarchive_project(project=job.project)
     advance(test.pk)
     test.refresh_from_db()
-    assert test.state == State.FAILED
+    assert test.state == AbTestState.FAILED
     assert test.reason.startswith("The project was")
     assert not test.group.jobs.exists()
 
@@ -361,12 +361,12 @@ def test_real_runs_are_launched_stopped_and_answered_within_the_budget(valkey: s
     run(base)
     base.refresh_from_db()
     test = _start(base, "training.algorithm.learning_rate=0.0000001", usd="0.40")
-    while test.state == State.RUNNING:
+    while test.state == AbTestState.RUNNING:
         for job in test.group.jobs.filter(observed="queued"):
             run(job)
         advance(test.pk)
         test.refresh_from_db()
-    assert test.state == State.WORSE
+    assert test.state == AbTestState.WORSE
     budget = Budget.objects.get(pk=test.budget_id)
     assert 0 < budget.spent_picodollars <= budget.limit_picodollars
     assert budget.overrun_picodollars == 0

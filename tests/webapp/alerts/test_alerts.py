@@ -18,7 +18,7 @@ from tests.figures import figures_in
 from tests.members import add_member
 from webapp.alerts import queries, services, sources
 from webapp.alerts.message import message_of
-from webapp.alerts.models import Alert, Delivery, Kind, State
+from webapp.alerts.models import Alert, AlertKind, AlertState, Delivery
 from webapp.jobs.models import Job
 from webapp.jobs.services import raise_budget
 from webapp.money.budgets import create_budget
@@ -89,9 +89,9 @@ def test_what_grows_worse_is_reported_again_whatever_was_done_about_it() -> None
     project, clock = make_project(user), FixedClock()
     alert = _raise(project, clock)
     services.snooze(alert=alert, user=user, how_long="change", clock=clock)
-    assert _raise(project, clock).state == State.SNOOZED
+    assert _raise(project, clock).state == AlertState.SNOOZED
     worse = _raise(project, clock, severity="critical")
-    assert (worse.state, worse.turn) == (State.OPEN, 2)
+    assert (worse.state, worse.turn) == (AlertState.OPEN, 2)
     assert Delivery.objects.count() == 2
     better = _raise(project, clock, severity="info")
     assert (better.severity, better.turn) == ("info", 2)
@@ -122,7 +122,7 @@ def test_who_did_what_and_when_is_kept_and_what_is_over_stays_over() -> None:
     assert (alert.state, alert.state_by, alert.state_at) == ("acknowledged", user, clock.now())
     services.settle(alert=alert, user=user, clock=clock)
     services.acknowledge(alert=alert, user=user, clock=clock)
-    assert alert.state == State.RESOLVED
+    assert alert.state == AlertState.RESOLVED
 
 
 def test_what_was_only_good_to_know_is_put_away_after_a_week() -> None:
@@ -182,7 +182,7 @@ def test_each_share_of_a_limit_is_reported_once_and_the_next_takes_its_place() -
     assert figures_in(half.sentence)[:3] == ["$0.550", "$1.00", "50"]
     _spend(job, 0.55, 0.83, clock)
     _scan(clock)
-    (alert,) = Alert.objects.exclude(state=State.RESOLVED)
+    (alert,) = Alert.objects.exclude(state=AlertState.RESOLVED)
     assert "80 %" in alert.sentence
     # That 80 % took the place of 50 % is no end of anything.
     assert (
@@ -209,13 +209,13 @@ def test_a_raised_limit_ends_what_was_reported_and_arms_again() -> None:
     _scan(clock)
     raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1.10"), clock=clock)
     _scan(clock)
-    assert not Alert.objects.exclude(state=State.RESOLVED).exists()
+    assert not Alert.objects.exclude(state=AlertState.RESOLVED).exists()
     over = Delivery.objects.select_related("alert").get(over=True)
     assert figures_in(over.alert.over_words) == ["$0.00", "$1.10"]
     job.account.refresh_from_db()
     _spend(job, 0.5, 0.6, clock)
     _scan(clock)
-    assert Alert.objects.exclude(state=State.RESOLVED).count() == 1
+    assert Alert.objects.exclude(state=AlertState.RESOLVED).count() == 1
 
 
 def test_a_budgets_alert_carries_the_word_of_the_money_below_it() -> None:
@@ -270,7 +270,7 @@ def test_bell_and_page_show_the_same_alerts_before_and_after_they_were_seen() ->
     project.memberships.update(created_at=clock.now() - timedelta(days=1))
     _raise(project, clock)
     for number in (1, 2):
-        finished = {"kind": Kind.JOB_FINISHED, "severity": "info", "sentence": f"Job {number} finished."}
+        finished = {"kind": AlertKind.JOB_FINISHED, "severity": "info", "sentence": f"Job {number} finished."}
         _raise(project, clock, **finished, dedupe_key=f"job:{number}", subject=f"job:{number}")
     client, path = _signed_in(ada), f"/p/{project.slug}/alerts/"
     bell = queries.bell_of(ada, project)
@@ -305,7 +305,7 @@ def test_the_list_filters_and_its_buttons_come_back_to_it() -> None:
     answer = client.post(f"{path}{alert.pk}/snooze/", {"for": "day", "back": "https://example.org/"})
     assert answer.headers["Location"] == f"{path}?keep={alert.pk}"
     alert.refresh_from_db()
-    assert alert.state == State.SNOOZED
+    assert alert.state == AlertState.SNOOZED
     assert "was left over" not in client.get(path).content.decode()
     assert "was left over" in client.get(f"{path}?state=snoozed").content.decode()
     client.post(f"{path}{alert.pk}/snooze/", {"for": "ever"})

@@ -14,7 +14,7 @@ from tests.factories import FixedClock, make_running_job, make_spec, round_finis
 from tests.figures import figures_in
 from webapp.alerts import anomalies
 from webapp.alerts.anomalies import Facts
-from webapp.alerts.models import Alert, Kind, State
+from webapp.alerts.models import Alert, AlertKind, AlertState
 from webapp.jobs.launch import forecasts
 from webapp.jobs.models import Event, EventKind, Job, Round
 from webapp.money.budgets import create_budget
@@ -57,7 +57,7 @@ def test_the_facts_of_a_job_count_the_budgets_above_it() -> None:
 def test_burn_rings_above_three_times_and_stays_until_below_two() -> None:
     facts = replace(WELL, expected_picodollars_per_s=1e8, burn_picodollars_per_s=3.1e8)
     (found,) = anomalies.findings(facts)
-    assert found.kind == Kind.BURN
+    assert found.kind == AlertKind.BURN
     assert figures_in(found.sentence)[:3] == ["$1.12", "3.1", "$0.360"]
     near = replace(facts, burn_picodollars_per_s=2.5e8)
     assert _kinds(near) == set()
@@ -207,11 +207,11 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
     clock.forward(301)
     assert anomalies.scan_jobs(clock=clock) == 0
     alert.refresh_from_db()
-    assert (alert.state, alert.over_words) == (State.RESOLVED, "Its calls succeed again.")
+    assert (alert.state, alert.over_words) == (AlertState.RESOLVED, "Its calls succeed again.")
     # And one of a job that runs no more.
     clock.moment = NOW
     anomalies.scan_jobs(clock=clock)
     Job.objects.filter(pk=job.pk).update(observed="cancelled")
     anomalies.scan_jobs(clock=clock)
-    assert not Alert.objects.exclude(state=State.RESOLVED).exists()
+    assert not Alert.objects.exclude(state=AlertState.RESOLVED).exists()
     assert Alert.objects.latest("pk").over_words == "The job is no longer running."

@@ -19,7 +19,7 @@ from tests.receivers import MailCatcher, WebReceiver
 from tests.signed_in import signed_in
 from webapp.alerts import channels, outbox, services
 from webapp.alerts import text as alerts_text
-from webapp.alerts.models import Alert, Channel, Delivery, Kind, State
+from webapp.alerts.models import Alert, AlertKind, AlertState, Channel, Delivery
 from webapp.alerts.outbox import BEGINNING_NOT_SENT
 from webapp.alerts.senders import mail
 from webapp.connections.sealing import Secret
@@ -51,7 +51,7 @@ def test_a_mail_reaches_the_owners_without_any_set_up(project: Any, catcher: Mai
     (got,) = catcher.mails
     delivery = Delivery.objects.get()
     assert got.to == ["ada@example.org"]
-    assert got.message["Subject"] == f"Starling: {Kind.ORPHAN.label} – Walking"
+    assert got.message["Subject"] == f"Starling: {AlertKind.ORPHAN.label} – Walking"
     assert got.message["Message-ID"] == f"<{delivery.pk}@127.0.0.1>"
     text, page = (got.message.get_body((kind,)) for kind in ("plain", "html"))
     assert text is not None
@@ -69,7 +69,9 @@ def test_without_a_mail_server_the_channel_is_missing_and_says_so(owner: Any, pr
     delivery = Delivery.objects.get()
     assert (delivery.state, delivery.last_error) == ("failed", mail.NO_SERVER)
     assert alerts_text.channel_status(delivery.channel).word == "Missing"
-    assert not Alert.objects.filter(kind=Kind.CHANNEL).exists(), "the page says it; an alert would be noise"
+    assert not Alert.objects.filter(kind=AlertKind.CHANNEL).exists(), (
+        "the page says it; an alert would be noise"
+    )
     page = _client(owner).get(f"/p/{project.slug}/alerts/channels/").content.decode()
     assert mail.NO_SERVER in page
 
@@ -210,7 +212,7 @@ def test_what_would_meet_the_same_again_is_given_up_at_once(
     receiver.status = status
     make_alert(project)
     outbox.send_due()
-    delivery = Delivery.objects.get(channel=channel, alert__kind=Kind.ORPHAN)
+    delivery = Delivery.objects.get(channel=channel, alert__kind=AlertKind.ORPHAN)
     assert (delivery.state, delivery.response_status) == ("failed", status)
 
 
@@ -225,7 +227,7 @@ def test_a_failing_channel_is_reported_by_the_others_once_and_over_when_it_works
     for _ in range(4):
         outbox.send_due(clock=clock)
         clock.forward(400)
-    alert = Alert.objects.get(kind=Kind.CHANNEL, subject=f"channel:{bad.pk}")
+    alert = Alert.objects.get(kind=AlertKind.CHANNEL, subject=f"channel:{bad.pk}")
     assert f"{bad.name} cannot send" in alert.sentence
     assert "answered 500." in alert.sentence
     assert not alert.deliveries.filter(channel=bad).exists()
@@ -234,7 +236,7 @@ def test_a_failing_channel_is_reported_by_the_others_once_and_over_when_it_works
     clock.forward(4000)
     outbox.send_due(clock=clock)
     alert.refresh_from_db()
-    assert alert.state == State.RESOLVED
+    assert alert.state == AlertState.RESOLVED
     bad.refresh_from_db()
     assert (bad.failures, alerts_text.channel_status(bad).word) == (0, "Working")
 

@@ -11,7 +11,7 @@ from tests.factories import make_alert, make_project
 from tests.receivers import WebReceiver
 from webapp import safe_http
 from webapp.alerts import channels, outbox
-from webapp.alerts.models import Delivery, DeliveryState, Kind
+from webapp.alerts.models import AlertKind, Delivery, DeliveryState
 from webapp.alerts.senders import chat
 from webapp.connections.sealing import Secret
 
@@ -69,7 +69,7 @@ def test_chat_reaches_a_host_that_the_operator_named(receiver: WebReceiver) -> N
     outbox.send_due()
     (post,) = receiver.posts
     sent = json.loads(post.body)
-    assert sent["title"] == f"{Kind.ORPHAN.label} – Walking"
+    assert sent["title"] == f"{AlertKind.ORPHAN.label} – Walking"
     assert sent["message"].startswith("Hopper is done.\n")
     receiver.status = 500
     make_alert(project)

@@ -13,7 +13,7 @@ from tests.factories import FixedClock, make_job, make_project, make_spec, make_
 from tests.figures import figures_in
 from webapp.alerts import queries, services, sources
 from webapp.alerts.message import path_to
-from webapp.alerts.models import Alert, Delivery, Kind, State
+from webapp.alerts.models import Alert, AlertKind, AlertState, Delivery
 from webapp.alerts.text import GOES_ON, room_again_sentence
 from webapp.job_states import Observed
 from webapp.jobs.events.event_log import transition
@@ -45,9 +45,9 @@ def _ended(job: Job, to: Observed, code: str, clock: FixedClock) -> None:
 @pytest.mark.parametrize(
     ("to", "code", "kind", "severity"),
     [
-        (Observed.FAILED, "crashed", Kind.JOB_FAILED, "critical"),
-        (Observed.SUCCEEDED, "steps", Kind.JOB_FINISHED, "info"),
-        (Observed.PAUSED, "budget", Kind.JOB_STOPPED, "warning"),
+        (Observed.FAILED, "crashed", AlertKind.JOB_FAILED, "critical"),
+        (Observed.SUCCEEDED, "steps", AlertKind.JOB_FINISHED, "info"),
+        (Observed.PAUSED, "budget", AlertKind.JOB_STOPPED, "warning"),
     ],
 )
 def test_the_end_of_a_job_is_reported_once(to: Observed, code: str, kind: str, severity: str) -> None:
@@ -77,8 +77,8 @@ def test_a_group_finishes_with_one_alert_once_its_last_job_has_ended() -> None:
     for _ in range(2):
         _scan(clock)
     failed, finished = Alert.objects.order_by("kind")
-    assert (failed.kind, failed.subject) == (Kind.JOB_FAILED, f"group:{group.pk}")
-    assert (finished.kind, finished.subject) == (Kind.JOB_FINISHED, f"group:{group.pk}")
+    assert (failed.kind, failed.subject) == (AlertKind.JOB_FAILED, f"group:{group.pk}")
+    assert (finished.kind, finished.subject) == (AlertKind.JOB_FINISHED, f"group:{group.pk}")
     assert figures_in(finished.sentence) == ["3", "4", "1"]
     assert path_to(finished) == f"/p/{project.slug}/groups/{group.pk}/"
     later = make_job(project=project, clock=clock, spec=make_spec("hopper-simulated"))
@@ -104,8 +104,8 @@ def _group_of(count: int, clock: FixedClock, **given: Any) -> tuple[JobGroup, li
 @pytest.mark.parametrize(
     ("to", "code", "kind", "what"),
     [
-        (Observed.FAILED, "crashed", Kind.JOB_FAILED, "failed"),
-        (Observed.PAUSED, "budget", Kind.JOB_STOPPED, "stopped"),
+        (Observed.FAILED, "crashed", AlertKind.JOB_FAILED, "failed"),
+        (Observed.PAUSED, "budget", AlertKind.JOB_STOPPED, "stopped"),
     ],
 )
 def test_ten_seeds_that_fall_raise_one_alert_and_send_one_message(
@@ -149,7 +149,7 @@ def test_a_group_that_falls_again_a_day_later_is_news() -> None:
         _scan(clock)
         assert Delivery.objects.filter(over=False).count() == Delivery.objects.count() == number
         clock.forward(86_401)
-    assert Alert.objects.exclude(state=State.RESOLVED).count() == 1
+    assert Alert.objects.exclude(state=AlertState.RESOLVED).count() == 1
 
 
 def test_the_alert_of_a_stopped_group_ends_once_none_of_its_jobs_is_stopped() -> None:
@@ -159,7 +159,7 @@ def test_the_alert_of_a_stopped_group_ends_once_none_of_its_jobs_is_stopped() ->
         _ended(job, Observed.PAUSED, "budget", clock)
     _scan(clock)
     for job in jobs:
-        assert Alert.objects.get().state == State.OPEN
+        assert Alert.objects.get().state == AlertState.OPEN
         Job.objects.filter(pk=job.pk).update(observed=Observed.QUEUED, reason_code="")
         _scan(clock)
     assert Alert.objects.get().over_words == GOES_ON
@@ -192,7 +192,7 @@ def test_a_job_that_goes_on_ends_its_alert_and_its_next_stop_is_news() -> None:
         assert Alert.objects.count() == epoch
         Job.objects.filter(pk=job.pk).update(observed=Observed.QUEUED, reason_code="")
         _scan(clock)
-        assert not Alert.objects.exclude(state=State.RESOLVED).exists()
+        assert not Alert.objects.exclude(state=AlertState.RESOLVED).exists()
 
 
 def test_what_somebody_stopped_and_what_ended_long_ago_is_no_news() -> None:

@@ -18,7 +18,7 @@ from tests.receivers import MailCatcher, WebReceiver
 from tests.signed_in import signed_in
 from webapp.accounts.models import User
 from webapp.alerts import channels, mail_consent, outbox, project_mail, text
-from webapp.alerts.models import Alert, Channel, Delivery, HourlyUse, Kind
+from webapp.alerts.models import Alert, AlertKind, Channel, Delivery, HourlyUse
 from webapp.alerts.senders import mail
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +133,7 @@ def test_a_hundred_mails_an_hour_leave_a_project_and_the_rest_waits(
     assert {one.attempts for one in waiting} == {0}, "nothing was tried"
     assert "100 mails an hour" in waiting[0].last_error
     assert text.channel_status(Channel.objects.get(name="All")).word == "Working"
-    assert not Alert.objects.filter(kind=Kind.CHANNEL).exists()
+    assert not Alert.objects.filter(kind=AlertKind.CHANNEL).exists()
     for _ in range(3):
         clock.forward(3601)
         before = sum(len(one.to) for one in catcher.mails)
@@ -232,7 +232,7 @@ def test_a_stranger_is_asked_once_and_gets_nothing_else_before_agreeing(
     anyone.post(path, {"answer": "yes"})
     make_alert(project, clock, sentence="Hopper is done.")
     _turn(clock)
-    assert _to(catcher, "eve@example.net")[1:] == [f"Starling: {Kind.ORPHAN.label} – Walking"]
+    assert _to(catcher, "eve@example.net")[1:] == [f"Starling: {AlertKind.ORPHAN.label} – Walking"]
     anyone.post(path, {"answer": "no"})
     make_alert(project, clock)
     _turn(clock)
@@ -276,7 +276,7 @@ def test_a_member_who_confirmed_the_address_needs_no_question(project: Any, catc
     channels.add_mail(project=project, name="All", addresses=["Ada@example.org"], clock=clock)
     make_alert(project, clock)
     _turn(clock)
-    assert _to(catcher, "Ada@example.org") == [f"Starling: {Kind.ORPHAN.label} – Walking"]
+    assert _to(catcher, "Ada@example.org") == [f"Starling: {AlertKind.ORPHAN.label} – Walking"]
     assert len(_to(catcher, "ada@example.org")) == 1, "and the built-in channel's"
 
 
@@ -290,7 +290,9 @@ def test_an_owner_who_never_confirmed_the_address_gets_no_mail(catcher: MailCatc
     page = client.get(f"/p/{project.slug}/alerts/channels/").content.decode()
     assert "Unconfirmed" in page
     assert mail.NO_OWNER_CONFIRMED in page
-    assert not Alert.objects.filter(kind=Kind.CHANNEL).exists(), "the page says it; an alert would be noise"
+    assert not Alert.objects.filter(kind=AlertKind.CHANNEL).exists(), (
+        "the page says it; an alert would be noise"
+    )
 
 
 def test_the_channels_page_says_who_has_not_agreed(

@@ -20,7 +20,7 @@ from tests.factories import (
 )
 from tests.figures import figures_in
 from tests.members import add_member
-from webapp.alerts.models import Alert, Delivery, Kind, Rule, State
+from webapp.alerts.models import Alert, AlertKind, AlertState, Delivery, Rule
 from webapp.alerts.rules import (
     MOST_RULES,
     QUIET_FOR,
@@ -104,7 +104,7 @@ def running() -> tuple[Job, Recorder, Any]:
 
 
 def _open(job: Job) -> list[str]:
-    alerts = Alert.objects.filter(project=job.project, kind=Kind.RULE).exclude(state=State.RESOLVED)
+    alerts = Alert.objects.filter(project=job.project, kind=AlertKind.RULE).exclude(state=AlertState.RESOLVED)
     return [alert.sentence for alert in alerts]
 
 
@@ -130,7 +130,7 @@ def test_a_rule_raises_once_and_ends_when_it_has_not_held_for_a_while(
     clock.forward(1)
     assert scan_rules(clock=clock) == 0
     assert _open(job) == []
-    assert figures_in(Alert.objects.get(kind=Kind.RULE).over_words) == ["15"]
+    assert figures_in(Alert.objects.get(kind=AlertKind.RULE).over_words) == ["15"]
 
 
 @pytest.mark.django_db
@@ -145,7 +145,7 @@ def test_a_figure_that_crosses_its_bound_each_round_sends_one_message(
         recorder.record(round_finished(round_no, mean=120.0 if round_no % 2 else 80.0))
         scan_rules(clock=clock)
         clock.forward(300)
-    assert Alert.objects.get(kind=Kind.RULE).turn == 1
+    assert Alert.objects.get(kind=AlertKind.RULE).turn == 1
     assert Delivery.objects.filter(channel__built_in=False).count() == 1
     for _ in range(2):
         clock.forward(QUIET_FOR.total_seconds())
@@ -165,9 +165,9 @@ def test_a_rule_that_crosses_its_bound_stays_acknowledged(running: tuple[Job, Re
         recorder.record(round_finished(round_no, mean=mean))
         scan_rules(clock=clock)
         if round_no == 1:
-            acknowledge(alert=Alert.objects.get(kind=Kind.RULE), user=owner, clock=clock)
+            acknowledge(alert=Alert.objects.get(kind=AlertKind.RULE), user=owner, clock=clock)
         clock.forward(60)
-    assert Alert.objects.get(kind=Kind.RULE).state == State.ACKNOWLEDGED
+    assert Alert.objects.get(kind=AlertKind.RULE).state == AlertState.ACKNOWLEDGED
 
 
 @pytest.mark.django_db
@@ -208,7 +208,7 @@ def test_alerts_end_with_their_job_and_with_their_rule(running: tuple[Job, Recor
     Job.objects.filter(pk=job.pk).update(observed="succeeded")
     assert scan_rules(clock=FixedClock()) == 0
     assert _open(job) == []
-    ended = Alert.objects.filter(kind=Kind.RULE).values_list("over_words", flat=True)
+    ended = Alert.objects.filter(kind=AlertKind.RULE).values_list("over_words", flat=True)
     assert sorted(ended) == ["The job is no longer running.", "The rule was removed."]
     assert Rule.objects.get() == kept
 

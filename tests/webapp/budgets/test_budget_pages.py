@@ -12,7 +12,7 @@ from tests.ledger_contract import reservation, settlement
 from tests.signed_in import confirm
 from webapp.accounts.models import User
 from webapp.alerts import sources
-from webapp.alerts.models import Alert, Kind, State
+from webapp.alerts.models import Alert, AlertKind, AlertState
 from webapp.alerts.text import room_again_sentence
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
@@ -211,7 +211,9 @@ def test_a_job_that_an_assumed_cost_stopped_can_resume_once_the_bill_is_correcte
     DatabaseLedger(job.account.pk, epoch).reserve([reservation("a", 8 * USD // 100)])
     Recorder(job.pk, epoch, keep_checkpoints=3).finish(stopped("budget"))
     close_books(job_id=job.pk, before_epoch=epoch + 1, clock=SYSTEM_CLOCK)
-    alerts = Alert.objects.filter(kind=Kind.BUDGET, project=visitor.project).exclude(state=State.RESOLVED)
+    alerts = Alert.objects.filter(kind=AlertKind.BUDGET, project=visitor.project).exclude(
+        state=AlertState.RESOLVED
+    )
     sources.raise_crossings()
     sources.end_outdated()
     assert alerts.count() == 1
@@ -222,7 +224,7 @@ def test_a_job_that_an_assumed_cost_stopped_can_resume_once_the_bill_is_correcte
     assert correct(account_id=job.account.pk, epoch=epoch, name="a", settlement=less)
     sources.end_outdated()
     assert not alerts.exists()
-    words = Alert.objects.get(kind=Kind.BUDGET, subject__startswith="budget:").over_words
+    words = Alert.objects.get(kind=AlertKind.BUDGET, subject__startswith="budget:").over_words
     assert figures_in(words) == ["$0.00100", "$0.0900"]
     page = visitor.client.get(address).content.decode()
     assert room_again_sentence([890 * USD // 10_000]).split(" Its page")[0] in page

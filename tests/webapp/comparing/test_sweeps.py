@@ -10,7 +10,7 @@ from tests.factories import make_job, make_project, make_spec, make_user
 from tests.figures import figures_in
 from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, axes_from, fields_of, launch_sweep
 from webapp.jobs.models import Job
-from webapp.money.models import Budget, Scope
+from webapp.money.models import Budget, BudgetScope
 
 RATE = "training.algorithm.learning_rate"
 STEPS = "training.rollout.steps_per_call"
@@ -90,7 +90,7 @@ def test_a_sweep_is_a_group_below_a_budget_of_its_limit() -> None:
     )
     group = launch_sweep(project=project, user=user, sweep=sweep, key="k")
     assert launch_sweep(project=project, user=user, sweep=sweep, key="k") == group
-    budget = Budget.objects.get(scope=Scope.GROUP, group=group)
+    budget = Budget.objects.get(scope=BudgetScope.GROUP, group=group)
     assert budget.limit_picodollars == 4_100_000_000_000
     jobs = Job.objects.filter(groups=group)
     assert jobs.count() == 4

@@ -14,12 +14,12 @@ from cloud.platforms.aws.functions import function_name
 from tests.factories import make_connection, make_project
 from tests.webapp.connections.connected import AZURE_IDS, url
 from webapp.connections import iam_documents, services
-from webapp.connections.models import Connection, Kind
+from webapp.connections.models import Connection, ConnectionKind
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("kind", Kind.values)
+@pytest.mark.parametrize("kind", ConnectionKind.values)
 def test_the_first_step_makes_a_connection_without_an_identity(
     kind: str, as_owner: Client, project: Any
 ) -> None:

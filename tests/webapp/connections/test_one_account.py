@@ -30,7 +30,7 @@ from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from webapp.connections import account_setup, connection_test, decrypt, iam_documents, services
 from webapp.connections.account_lease import claim_account, leased_account
-from webapp.connections.models import Connection, Kind, SetUp
+from webapp.connections.models import Connection, ConnectionKind, SetUp
 from webapp.connections.sealing import Secret
 from webapp.job_states import Observed
 
@@ -129,7 +129,7 @@ def _connect(aws: AwsEmulator, project: Any, kind: str, region: str) -> Connecti
     connection = make_connection(project, kind=kind, region=region, secret="")
     template = json.loads(iam_documents.policy_documents(connection)["stack"].text)
     made = create_stack(aws.account, template)
-    if kind == Kind.AWS_ROLE:
+    if kind == ConnectionKind.AWS_ROLE:
         return services.set_identity(connection=connection, plain={"role_arn": made["RoleArn"]}, secrets={})
     secret = {"secret_access_key": Secret(made["secret_access_key"])}
     plain = {"access_key_id": made["access_key_id"]}
@@ -176,7 +176,7 @@ def tenants(request: pytest.FixtureRequest, aws: AwsEmulator, settings: Any) -> 
         settings.STARLING_BASE_URL = installation
         projects = [make_project(make_user()) for _ in range(request.param)]
         for at, (project, region) in enumerate(product(projects, REGIONS)):
-            kind = Kind.AWS_KEYS if (number + at) % 2 else Kind.AWS_ROLE
+            kind = ConnectionKind.AWS_KEYS if (number + at) % 2 else ConnectionKind.AWS_ROLE
             found.append(_tenant(aws, installation, _connect(aws, project, kind, region)))
     yield found
     for tenant in found:
@@ -214,7 +214,8 @@ def test_no_removal_touches_what_another_connection_has(
 def test_a_connection_is_removed_while_jobs_run_on_another_one_of_its_account(aws: AwsEmulator) -> None:
     project = make_project(make_user())
     idle, busy = (
-        _tenant(aws, INSTALLATIONS[0], _connect(aws, project, Kind.AWS_KEYS, REGIONS[0])) for _ in range(2)
+        _tenant(aws, INSTALLATIONS[0], _connect(aws, project, ConnectionKind.AWS_KEYS, REGIONS[0]))
+        for _ in range(2)
     )
     using(busy.connection, Observed.RUNNING, "Hopper")
     busy.begin_call()
@@ -247,7 +248,7 @@ def test_functions_with_names_of_release_0_1_stay_while_jobs_of_another_connecti
 def test_a_test_says_which_function_is_gone_and_a_set_up_brings_it_back(
     aws: AwsEmulator, messages_sent: list[Any], django_capture_on_commit_callbacks: Any
 ) -> None:
-    connection = _connect(aws, make_project(make_user()), Kind.AWS_KEYS, REGIONS[1])
+    connection = _connect(aws, make_project(make_user()), ConnectionKind.AWS_KEYS, REGIONS[1])
     tenant = _tenant(aws, INSTALLATIONS[0], connection)
     tenant.platform.close()
     name, bucket = function_name(connection.prefix, MB), tenant.opened.bucket

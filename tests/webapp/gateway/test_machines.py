@@ -19,7 +19,7 @@ from training.engine.ports import Offer
 from webapp.gateway import services
 from webapp.gateway.coordinator import open_mailbox
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledCall, SeenPuller
-from webapp.gateway.store import Caller, DatabaseStore
+from webapp.gateway.store import DatabaseStore, WaitingPuller
 from webapp.jobs import machines
 from webapp.jobs.models import Job
 from webapp.jobs.running.runner import run_job
@@ -161,7 +161,7 @@ def test_machines_wait_for_a_job_that_changes_its_process_and_for_no_other(
     mailbox.offer([Offer("c", b"", 2e9, 10.0, 10.0, 10)])
     mailbox.close()
     Job.objects.filter(pk=job.pk).update(observed=observed)
-    found = DatabaseStore(clock).hand_out(job.pk, [Caller("p", "u")])
+    found = DatabaseStore(clock).hand_out(job.pk, [WaitingPuller("p", "u")])
     assert found.open == stays
     assert found.work == {}
     if stays:
@@ -202,9 +202,9 @@ def test_the_page_counts_machines_as_they_come_and_go(client: Client) -> None:
         return str(machines.panel(job, clock)["machines_words"])
 
     assert said() == "Waiting for machines: 0 of 2 have connected."
-    store.hand_out(job.pk, [Caller("a-1", "a"), Caller("a-2", "a")])
+    store.hand_out(job.pk, [WaitingPuller("a-1", "a"), WaitingPuller("a-2", "a")])
     assert said() == "1 machine is here, 2 are expected: 2 actors, 0 at work."
-    store.hand_out(job.pk, [Caller("b-1", "b")])
+    store.hand_out(job.pk, [WaitingPuller("b-1", "b")])
     assert said() == "2 machines are here: 3 actors, 0 at work."
     clock.forward(60.0)
     assert (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
-from cloud.platforms.gateway.store import Caller
+from cloud.platforms.gateway.store import WaitingPuller
 from tests.factories import FixedClock, make_job, make_running_job
 from tests.mailbox_contract import WEIGHTS, MailboxContract, Post
 from training.engine.ports import Offer
@@ -120,7 +120,7 @@ def test_gateways_that_race_hand_each_call_to_one_puller() -> None:
         store = DatabaseStore()
         try:
             for turn in range(10):
-                callers = [Caller(f"p{number}-{turn}-{n}", "u") for n in range(4)]
+                callers = [WaitingPuller(f"p{number}-{turn}-{n}", "u") for n in range(4)]
                 handed.extend(given.call_id for given in store.hand_out(job.pk, callers).work.values())
         finally:
             connection.close()
@@ -131,7 +131,7 @@ def test_gateways_that_race_hand_each_call_to_one_puller() -> None:
     for thread in threads:
         thread.join()
     # One may come away with less while another holds the rows; what is left is there for the next.
-    rest = DatabaseStore().hand_out(job.pk, [Caller(f"last-{n}", "u") for n in range(60)])
+    rest = DatabaseStore().hand_out(job.pk, [WaitingPuller(f"last-{n}", "u") for n in range(60)])
     handed.extend(given.call_id for given in rest.work.values())
     assert sorted(handed) == sorted(f"c{n}" for n in range(60))
     assert all(len(call.began) == 1 for call in PulledCall.objects.filter(state=CallState.LEASED))
@@ -142,7 +142,7 @@ def test_gateways_that_race_hand_each_call_to_one_puller() -> None:
 def test_looking_into_an_empty_box_writes_nothing(django_assert_num_queries: object) -> None:
     job, epoch = make_running_job()
     mailbox = open_mailbox(job_id=job.pk, epoch=epoch).mailbox
-    store, callers = DatabaseStore(), [Caller(f"p{n}", "u") for n in range(200)]
+    store, callers = DatabaseStore(), [WaitingPuller(f"p{n}", "u") for n in range(200)]
     store.hand_out(job.pk, callers)
     with django_assert_num_queries(3) as queries:  # type: ignore[operator]
         store.hand_out(job.pk, callers)
@@ -157,6 +157,6 @@ def test_a_machine_may_come_before_its_job() -> None:
     token = services.new_token(job_id=job.pk, clock=clock)
     store = DatabaseStore(clock)
     assert store.admitted(token) == job.pk
-    found = store.hand_out(job.pk, [Caller("p", "u")])
+    found = store.hand_out(job.pk, [WaitingPuller("p", "u")])
     assert found.open
     assert found.stay_until_unix_s > found.now_unix_s + 60

@@ -21,7 +21,7 @@ from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account
 from webapp.predictions import services, text
 from webapp.predictions.drawing import _tick, charts
-from webapp.predictions.models import Prediction, State
+from webapp.predictions.models import Prediction, PredictionState
 from webapp.predictions.predict import NoPrediction, predict
 from webapp.predictions.services import apply, judge_ended
 
@@ -126,12 +126,17 @@ def test_applying_goes_by_the_jobs_own_ways_and_keeps_the_prediction() -> None:
     job.refresh_from_db()
     assert (job.actors_least, job.actors_most) == (4, 4)
     assert Account.objects.get(job=job).limit_picodollars == 2 * 10**12
-    assert (row.round_no, row.actors, row.limit_picodollars, row.state) == (12, 4, 2 * 10**12, State.OPEN)
+    assert (row.round_no, row.actors, row.limit_picodollars, row.state) == (
+        12,
+        4,
+        2 * 10**12,
+        PredictionState.OPEN,
+    )
     said = text.kept(row, job.declaration)
     assert figures_in(said)[:2] == ["12", "4"]
     again = apply(job=job, user=job.created_by, actors=6)
     row.refresh_from_db()
-    assert (row.state, again.state) == (State.VOID, State.OPEN)
+    assert (row.state, again.state) == (PredictionState.VOID, PredictionState.OPEN)
     assert "A later prediction" in text.kept(row, job.declaration)
 
 
@@ -163,11 +168,11 @@ def test_at_the_end_a_prediction_is_judged_in_a_sentence() -> None:
     row = apply(job=job, user=job.created_by, actors=None)
     judge_ended()
     row.refresh_from_db()
-    assert row.state == State.OPEN, "the job still runs"
+    assert row.state == PredictionState.OPEN, "the job still runs"
     _ends(job, cents=90)
     judge_ended()
     row.refresh_from_db()
-    assert row.state == State.JUDGED
+    assert row.state == PredictionState.JUDGED
     assert text.verdict(row, "return", 1) == (
         f"It came to time 40.0 s (inside its band), cost $0.900 (outside its band),"
         f" return {row.score:.1f} ({'inside' if row.score_p10 <= row.score <= row.score_p90 else 'outside'} its band)."
@@ -184,7 +189,7 @@ def test_a_job_that_was_changed_otherwise_is_not_judged(what: str) -> None:
     _ends(job, "cancelled" if what == "stopped" else "succeeded", **bounds)
     judge_ended()
     row.refresh_from_db()
-    assert row.state == State.VOID
+    assert row.state == PredictionState.VOID
     assert row.reason
     assert "Not judged: " in text.kept(row, job.declaration)
 
@@ -195,7 +200,7 @@ def test_a_job_that_its_budget_stopped_as_predicted_is_judged() -> None:
     _ends(job, "paused", cents=29, time_s=29.0, reason_code="budget")
     judge_ended()
     row.refresh_from_db()
-    assert row.state == State.JUDGED
+    assert row.state == PredictionState.JUDGED
 
 
 def test_the_page_predicts_and_applies_and_the_jobs_page_shows_what_was_predicted() -> None:

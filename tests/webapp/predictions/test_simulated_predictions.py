@@ -12,7 +12,7 @@ from training.spec import TrainingSpec
 from webapp.jobs.models import Job
 from webapp.jobs.running.runner import run_job
 from webapp.predictions import services, text
-from webapp.predictions.models import Prediction, State
+from webapp.predictions.models import Prediction, PredictionState
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.endurance]
 PREDICTIONS = 40
@@ -58,7 +58,7 @@ def test_of_forty_predictions_the_bands_of_80_percent_hold_in_32(valkey: str) ->
         assert row is not None
         services.judge_ended()
         row.refresh_from_db()
-        assert row.state == State.JUDGED, row.reason
+        assert row.state == PredictionState.JUDGED, row.reason
         for what, shown, inside in text.outcomes(row, "return", 1):
             predicted[what] += 1
             held[what] += inside

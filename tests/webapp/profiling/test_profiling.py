@@ -26,7 +26,7 @@ from webapp.connections.models import CheckState, Connection, SetUp
 from webapp.money.budgets import create_budget
 from webapp.money.models import Budget
 from webapp.profiling import services, tasks
-from webapp.profiling.models import MemoryProfile, State
+from webapp.profiling.models import MemoryProfile, ProfileState
 from webapp.profiling.services import ProfileRefused, ask_for_profile
 from webapp.profiling.text import result_of
 
@@ -82,7 +82,7 @@ def test_functions_come_and_go_and_the_account_is_as_it_was(connection: Connecti
     made = account_setup.request_set_up(connection=connection, memory_mb=[1024])
     account_setup.run(connection.pk, made.number)
     profile = _profiled(connection)
-    assert (profile.state, profile.problem, profile.made_mb) == (State.DONE, "", [2048])
+    assert (profile.state, profile.problem, profile.made_mb) == (ProfileState.DONE, "", [2048])
     assert [run["memory_mb"] for run in profile.runs] == [1024, 1024, 2048, 2048]
     assert {run["failure"] for run in profile.runs} == {""}
     assert _alive(aws) == [function_name(connection.prefix, 1024)]
@@ -112,7 +112,7 @@ def test_an_environment_whose_package_functions_lack_is_refused_before_anything_
         simulated = ask_for_profile(
             project=connection.project, user=connection.created_by, connection=None, plan=plan
         )
-    assert simulated.state == State.REQUESTED
+    assert simulated.state == ProfileState.REQUESTED
 
 
 def test_functions_that_are_to_stay_may_be_used_by_jobs(connection: Connection, aws: AwsEmulator) -> None:

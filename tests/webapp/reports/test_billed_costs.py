@@ -21,7 +21,7 @@ from tests.webapp.reports.focus_check import problems
 from tests.webapp.reports.test_cloud_bills import Scene
 from tests.webapp.settled import DAY, lambda_lines, settle
 from training.engine.ports import PriceLine
-from webapp.alerts.models import Alert, Kind
+from webapp.alerts.models import Alert, AlertKind
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.overview import month
@@ -112,7 +112,7 @@ def test_a_bill_that_is_far_from_ours_is_the_cost_in_the_page_and_in_every_file(
 def test_a_bill_over_a_tenth_from_ours_makes_one_alert(scene: Scene, client: Any) -> None:
     bill = (scene.metered * 100) // 161
     scene.read(scene.cur(exact_usd(bill)))
-    alert = Alert.objects.get(kind=Kind.BILL)
+    alert = Alert.objects.get(kind=AlertKind.BILL)
     assert (alert.project, alert.severity) == (scene.project, "warning")
     assert "AWS Lambda" in alert.sentence
     assert "+61.0 %" in alert.sentence
@@ -126,7 +126,7 @@ def test_a_bill_over_a_tenth_from_ours_makes_one_alert(scene: Scene, client: Any
 
 def test_a_bill_near_ours_warns_no_one(scene: Scene, client: Any) -> None:
     scene.read(scene.cur("1.01"))
-    assert not Alert.objects.filter(kind=Kind.BILL).exists()
+    assert not Alert.objects.filter(kind=AlertKind.BILL).exists()
     client.force_login(scene.owner)
     shown = client.get(
         reverse("reports:page", args=[scene.project.slug]), {"from": "2026-11-01", "to": "2026-11-30"}
@@ -140,7 +140,7 @@ def test_errors_of_two_services_do_not_hide_each_other(scene: Scene) -> None:
     settle(scene.job, scene.job.lease_epoch, "rent-1", rent, kind="rent")
     server = scene.cur("1.5", **{"identity/LineItemId": "2", "lineItem/ProductCode": "AmazonEC2"})
     scene.read(scene.cur("0.5000022"), server)
-    alert = Alert.objects.get(kind=Kind.BILL)
+    alert = Alert.objects.get(kind=AlertKind.BILL)
     assert "AWS Lambda" in alert.sentence
     assert "Amazon EC2" in alert.sentence
 
@@ -204,7 +204,7 @@ def test_the_accounts_other_work_is_no_cost_of_ours(scene: Scene) -> None:
     costs = Costs(scene.question)
     assert costs.total == scene.metered
     assert costs.table().total.amounts.basis == "metered"
-    assert not Alert.objects.filter(kind=Kind.BILL).exists()
+    assert not Alert.objects.filter(kind=AlertKind.BILL).exists()
 
 
 def test_the_overviews_month_is_that_of_reports(scene: Scene) -> None:

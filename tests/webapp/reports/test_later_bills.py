@@ -14,7 +14,7 @@ import pytest
 from django.urls import reverse
 
 from tests.webapp.reports.test_cloud_bills import Scene
-from webapp.alerts.models import Alert, Kind, State
+from webapp.alerts.models import Alert, AlertKind, AlertState
 from webapp.reports.models import BilledLine, BilledPeriod, CloudBill, FileState
 from webapp.reports.table import Costs
 
@@ -201,9 +201,9 @@ def test_a_bill_that_names_no_account_replaces_that_clouds_month(scene: Scene) -
 def test_a_months_bills_have_one_alert(scene: Scene) -> None:
     """Each day's bill covers one day more, and is about the same month."""
     scene.read(cur(3, "3", printed=3))
-    assert Alert.objects.get(kind=Kind.BILL).state == State.OPEN
+    assert Alert.objects.get(kind=AlertKind.BILL).state == AlertState.OPEN
     scene.read(cur(3, "3", printed=4), cur(4, "1", printed=4))
-    assert Alert.objects.get(kind=Kind.BILL).state == State.OPEN
+    assert Alert.objects.get(kind=AlertKind.BILL).state == AlertState.OPEN
     scene.replace_anyway = True
     scene.read(cur(3, "1.01", printed=5), cur(4, "0", printed=5))
-    assert Alert.objects.get(kind=Kind.BILL).state == State.RESOLVED
+    assert Alert.objects.get(kind=AlertKind.BILL).state == AlertState.RESOLVED

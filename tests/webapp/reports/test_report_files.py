@@ -14,7 +14,7 @@ from django.urls import reverse
 from tests.factories import FixedClock, make_project, make_running_job, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.settled import DAY, many_charges
-from webapp.alerts.models import Alert, Kind
+from webapp.alerts.models import Alert, AlertKind
 from webapp.background import TASK
 from webapp.celery import app
 from webapp.money.amounts import exact_usd
@@ -80,7 +80,7 @@ def test_a_person_who_has_waited_for_long_gets_an_alert(scene: Scene) -> None:
     report = scene.ask("focus")
     scene.clock.forward(report_builds.WAITED_FOR.total_seconds())
     report_builds.BUILDING.run(report.pk, clock=scene.clock)
-    alert = Alert.objects.get(kind=Kind.REPORT)
+    alert = Alert.objects.get(kind=AlertKind.REPORT)
     assert (alert.project, alert.severity) == (scene.project, "info")
 
 
@@ -170,4 +170,4 @@ def test_one_that_cannot_be_built_says_so(scene: Scene) -> None:
     report.refresh_from_db()
     assert report.state == FileState.FAILED
     assert "Build it again" in report.reason
-    assert not Alert.objects.filter(kind=Kind.REPORT).exists()
+    assert not Alert.objects.filter(kind=AlertKind.REPORT).exists()

@@ -14,7 +14,7 @@ from webapp.connections.services import ConnectionRefused, remove_connection
 from webapp.jobs.models import Job
 from webapp.jobs.services import stop_idle, stop_job
 from webapp.leases import LEASE_TTL
-from webapp.resources.models import Holding, State
+from webapp.resources.models import Holding, ResourceState
 from webapp.resources.register import TAKEN_OVER, DatabaseRegister
 
 pytestmark = pytest.mark.django_db
@@ -53,22 +53,27 @@ def test_the_life_of_a_holding(scene: Scene) -> None:
     register = scene.register()
     _intend(register, instances=2)
     row = Holding.objects.get()
-    assert (row.state, row.epoch, row.job, row.facts["instances"]) == (State.INTENDED, 1, scene.job, 2)
+    assert (row.state, row.epoch, row.job, row.facts["instances"]) == (
+        ResourceState.INTENDED,
+        1,
+        scene.job,
+        2,
+    )
     assert row.intended_at == scene.clock.now()
     register.made("f:1", "arn")
     register.renew("f:1", SOON + 60)
     row.refresh_from_db()
-    assert (row.state, row.provider_id) == (State.EXISTS, "arn")
+    assert (row.state, row.provider_id) == (ResourceState.EXISTS, "arn")
     assert row.expires_at.timestamp() == pytest.approx(SOON + 60)
     register.ending("f:1")
     register.renew("f:1", SOON + 999)
     row.refresh_from_db()
-    assert row.state == State.ENDING
+    assert row.state == ResourceState.ENDING
     assert row.expires_at.timestamp() == pytest.approx(SOON + 60)
     scene.clock.forward(3)
     register.gone("f:1")
     row.refresh_from_db()
-    assert (row.state, row.ended_at) == (State.GONE, scene.clock.now())
+    assert (row.state, row.ended_at) == (ResourceState.GONE, scene.clock.now())
     for word in (register.ending, register.gone):
         word("f:1")
     _intend(register)
@@ -124,7 +129,7 @@ def test_one_name_has_one_holder_at_a_time(scene: Scene) -> None:
         _intend(second)
     first.gone("f:1")
     _intend(second)
-    assert Holding.objects.get(state=State.INTENDED).job == other
+    assert Holding.objects.get(state=ResourceState.INTENDED).job == other
 
 
 def test_what_a_dead_run_holds_is_taken_over_by_the_next(scene: Scene) -> None:
@@ -132,15 +137,15 @@ def test_what_a_dead_run_holds_is_taken_over_by_the_next(scene: Scene) -> None:
     scene.clock.forward(LEASE_TTL.total_seconds())
     _intend(scene.register(scene.new_job()))
     old, new = Holding.objects.order_by("pk")
-    assert (old.state, old.reason) == (State.GONE, TAKEN_OVER)
-    assert new.state == State.INTENDED
+    assert (old.state, old.reason) == (ResourceState.GONE, TAKEN_OVER)
+    assert new.state == ResourceState.INTENDED
 
 
 def test_the_same_name_may_stand_in_two_accounts(scene: Scene) -> None:
     _intend(scene.register())
     elsewhere = Scene()
     _intend(elsewhere.register())
-    assert Holding.objects.filter(name="f:1", state=State.INTENDED).count() == 2
+    assert Holding.objects.filter(name="f:1", state=ResourceState.INTENDED).count() == 2
 
 
 def test_a_connection_is_kept_as_long_as_something_stands_there(scene: Scene) -> None:

@@ -33,7 +33,7 @@ from webapp.leases import LEASE_TTL
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge
 from webapp.resources import scanner
-from webapp.resources.models import Holding, Look, State
+from webapp.resources.models import Holding, Look, ResourceState
 from webapp.resources.scanner import scan
 
 pytestmark = pytest.mark.django_db
@@ -101,7 +101,7 @@ def test_a_killed_run_leaves_nothing_behind(
     scan(connection)
     assert held.stand(aws) == []
     row = Holding.objects.get()
-    assert (row.state, row.reason) == (State.ENDING, CREATOR_GONE)
+    assert (row.state, row.reason) == (ResourceState.ENDING, CREATOR_GONE)
     sentence = job.events.last().payload["text"]
     assert f"warm functions ({NAME})" in sentence
     assert CREATOR_GONE in sentence
@@ -128,7 +128,7 @@ def test_an_orphan_is_billed_to_its_job_for_all_the_time_it_stood(connection: Co
         clock.forward(10)
         _look(connection, clock, paper)
     row = Holding.objects.get()
-    assert row.state == State.GONE
+    assert row.state == ResourceState.GONE
     assert Alert.objects.get().state == "resolved"
     # 1,010 s stood in all are four started units of five minutes; the first was paid.
     late = Charge.objects.get(name__contains="late")
@@ -156,7 +156,7 @@ def test_what_was_paid_for_costs_nothing_more(connection: Connection) -> None:
     for _ in range(3):
         clock.forward(10)
         _look(connection, clock, paper)
-    assert Holding.objects.get().state == State.GONE
+    assert Holding.objects.get().state == ResourceState.GONE
     assert not Charge.objects.filter(name__contains="late").exists()
 
 
@@ -184,7 +184,7 @@ def test_a_lost_reply_is_found_to_have_worked(connection: Connection) -> None:
     _keep_lease(job, clock)
     _look(connection, clock, paper)
     row = Holding.objects.get()
-    assert (row.state, row.provider_id) == (State.EXISTS, "arn")
+    assert (row.state, row.provider_id) == (ResourceState.EXISTS, "arn")
 
 
 def test_nothing_is_forgotten_for_one_look_that_does_not_show_it(connection: Connection) -> None:
@@ -202,7 +202,7 @@ def test_nothing_is_forgotten_for_one_look_that_does_not_show_it(connection: Con
         if seconds == 10 and there:
             assert Holding.objects.get().missing_since is None
     row = Holding.objects.get()
-    assert row.state == State.LOST
+    assert row.state == ResourceState.LOST
     assert "cloud: warm functions" in job.events.last().payload["text"]
 
 
@@ -214,7 +214,7 @@ def test_a_delete_that_was_not_done_is_requested_again(connection: Connection) -
         clock.forward(seconds)
         _look(connection, clock, paper)
     assert paper.ended == [NAME, NAME]
-    assert Holding.objects.get().state == State.ENDING
+    assert Holding.objects.get().state == ResourceState.ENDING
 
 
 def test_what_comes_back_from_the_dead_is_ended(connection: Connection) -> None:
@@ -225,7 +225,7 @@ def test_what_comes_back_from_the_dead_is_ended(connection: Connection) -> None:
     _look(connection, clock, paper)
     assert paper.ended == [NAME]
     row = Holding.objects.get()
-    assert (row.state, row.ended_at) == (State.ENDING, None)
+    assert (row.state, row.ended_at) == (ResourceState.ENDING, None)
 
 
 def test_a_stranger_with_our_tags_is_ended_and_billed_to_the_run_it_names(connection: Connection) -> None:
@@ -247,7 +247,7 @@ def test_a_stranger_with_our_tags_is_ended_and_billed_to_the_run_it_names(connec
         clock.forward(10)
         _look(connection, clock, paper)
     row = Holding.objects.get()
-    assert (row.state, row.job) == (State.GONE, job)
+    assert (row.state, row.job) == (ResourceState.GONE, job)
     assert Charge.objects.get().settled_picodollars == 3 * UNIT
 
 
@@ -270,7 +270,7 @@ def test_what_is_wanted_again_by_the_time_of_the_deed_is_left(
     result = _look(connection, clock, paper)
     assert [one.action for one in result.decisions] == ["end"]
     assert paper.ended == []
-    assert Holding.objects.get().state == State.EXISTS
+    assert Holding.objects.get().state == ResourceState.EXISTS
 
 
 def test_two_scans_do_not_run_at_once(connection: Connection) -> None:
@@ -318,7 +318,7 @@ def test_an_account_that_lets_no_one_in_is_said_and_asked_less_often(
     assert look.sentence.endswith(".")
     assert Look.objects.get(connection=other).failures == 0
     assert clock.now() - Look.objects.get(connection=other).at <= scanner.SWEEP_EVERY + scanner.EVERY
-    assert Holding.objects.get().state == State.INTENDED
+    assert Holding.objects.get().state == ResourceState.INTENDED
 
 
 def test_one_thing_that_cannot_be_ended_does_not_keep_the_next_standing(connection: Connection) -> None:
@@ -384,7 +384,7 @@ def test_patience_may_be_less_where_a_cloud_shows_at_once(connection: Connection
     quick = ReconcilingPatience(appears_within_s=0.0, disappears_within_s=0.0, ask_again_after_s=0.0)
     for _ in range(2):
         _look(connection, clock, paper, patience=quick)
-    assert Holding.objects.get().state == State.GONE
+    assert Holding.objects.get().state == ResourceState.GONE
 
 
 def test_a_group_that_ended_by_itself_is_settled_and_cleared_away(connection: Connection) -> None:
@@ -400,6 +400,6 @@ def test_a_group_that_ended_by_itself_is_settled_and_cleared_away(connection: Co
         _look(connection, clock, paper)
         clock.forward(10)
     row = Holding.objects.get()
-    assert (row.state, row.reason) == (State.GONE, ENDED_BY_ITSELF)
+    assert (row.state, row.reason) == (ResourceState.GONE, ENDED_BY_ITSELF)
     assert paper.ended == [name]
     assert not Alert.objects.exists()

@@ -23,7 +23,7 @@ from training.engine.torch_loading import import_torch
 from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.lanczos import spectrum_ends
-from training.rl.surfaces.surface import Surface, surface_of
+from training.rl.surfaces.surface import SurfacePoint, surface_of
 from training.rl.surfaces.update_samples import LossWeights, ObjectiveKind, UpdateSamples
 
 RATIO_LIMIT = 1e6
@@ -87,7 +87,7 @@ def measure_curvature(
         update_samples = update_samples.select(
             np.sort(rng.choice(update_samples.size, spec.samples, replace=False))
         )
-    surface: Surface
+    surface: SurfacePoint
     if spec.objective == "total_loss":
         import_torch()
         from training.rl.surfaces.loss_surface import LossSurface

@@ -22,7 +22,7 @@ from training.rl.surfaces.update_samples import ObjectiveKind, UpdateSamples, po
 
 
 class DenseSurface:
-    """A `Surface` for MLPs, in the precision of the given parameters."""
+    """A `SurfacePoint` for MLPs, in the precision of the given parameters."""
 
     def __init__(
         self,

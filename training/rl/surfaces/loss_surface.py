@@ -16,7 +16,7 @@ from training.rl.surfaces.update_samples import LossWeights, UpdateSamples
 
 
 class LossSurface(TensorSurface):
-    """A `Surface` in torch, for any network."""
+    """A `SurfacePoint` in torch, for any network."""
 
     def __init__(
         self,

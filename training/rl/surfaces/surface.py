@@ -22,7 +22,7 @@ from training.rl.spaces import Spaces
 from training.rl.surfaces.update_samples import ObjectiveKind, UpdateSamples
 
 
-class Surface(Protocol):
+class SurfacePoint(Protocol):
     """One point θ of the surface, on given samples."""
 
     size: int
@@ -42,7 +42,7 @@ def surface_of(
     *,
     objective: ObjectiveKind,
     clip: float | None,
-) -> Surface:
+) -> SurfacePoint:
     """Return the surface: in closed form for MLPs, by torch for all others. Without `clip` the ratio is not clipped."""
     if network.has_closed_form:
         from training.rl.surfaces.dense_surface import DenseSurface

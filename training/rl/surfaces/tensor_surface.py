@@ -16,7 +16,7 @@ from training.rl.surfaces.update_samples import ObjectiveKind, UpdateSamples, po
 
 
 class TensorSurface:
-    """A `Surface` in torch: the gradient is differentiated once more along the vector.
+    """A `SurfacePoint` in torch: the gradient is differentiated once more along the vector.
 
     Computed in small parts, each with a graph that all products share; their sums are taken in order.
     """

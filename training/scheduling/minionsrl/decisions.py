@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from training.engine.reports import RoundReport
 from training.scheduling.decisions import PICODOLLARS, Floats, UsualRound
-from training.scheduling.minionsrl.state import Scales, state_of
+from training.scheduling.minionsrl.state import MinionsScales, state_of
 
 if TYPE_CHECKING:
     from training.scheduling.minionsrl.model import SchedulingSpec
@@ -83,7 +83,7 @@ class ActorDecisions:
     usual: UsualRound
 
     def states(self, rounds: Sequence[RoundReport]) -> Floats:
-        scales = Scales(target_return=self.spec.target_return, rounds=self.spec.rounds)
+        scales = MinionsScales(target_return=self.spec.target_return, rounds=self.spec.rounds)
         seen = [state_of(rounds[:i], self.spec.state, scales) for i in range(len(rounds) + 1)]
         return np.stack(seen)
 

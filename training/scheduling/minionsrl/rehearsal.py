@@ -18,7 +18,7 @@ from training.engine.seeds import derive
 from training.scaling.agent_weights import as_text
 from training.scaling.learned import Learned
 from training.scaling.plan import Bounds
-from training.scheduling.decisions import Episode
+from training.scheduling.decisions import EpisodeResult
 from training.scheduling.episode import episode_of
 from training.scheduling.minionsrl.decisions import reached
 from training.tasks.score import RETURN
@@ -57,7 +57,9 @@ class Rehearsal:
             [self._place(s.report.actors, s.before, s.report.round_no) for s in self._steps]
         )
 
-    def play(self, weights: bytes, seeds: Sequence[int], budget_picodollars: int | None) -> Sequence[Episode]:
+    def play(
+        self, weights: bytes, seeds: Sequence[int], budget_picodollars: int | None
+    ) -> Sequence[EpisodeResult]:
         policy = self._spec.policy(as_text(weights), explore=True)
         played = [self.rounds_of(policy, seed, budget_picodollars) for seed in seeds]
         return [episode_of(rounds, self._decisions, weights, self._spec.spaces) for rounds in played]

@@ -26,14 +26,16 @@ _MOST = 1e9
 StateKind = Literal["printed", "normalised"]
 
 
-class Scales(FrozenModel):
+class MinionsScales(FrozenModel):
     """The scales of a normalised state: the target return, and the rounds that a training usually takes."""
 
     target_return: float
     rounds: int
 
 
-def state_of(history: Sequence[RoundReport], kind: StateKind, scales: Scales) -> npt.NDArray[np.float32]:
+def state_of(
+    history: Sequence[RoundReport], kind: StateKind, scales: MinionsScales
+) -> npt.NDArray[np.float32]:
     """Return the state after the last round of `history`; before the first round all measurements are 0."""
     if not history:
         budget = 1.0 if kind == "normalised" else 0.0

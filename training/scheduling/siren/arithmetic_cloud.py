@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from training.engine.reports import Figures, RoundReport, Spend, Usage
 from training.rl.networks.inference import NumpyPolicy
-from training.scheduling.decisions import PICODOLLARS, Episode, Floats, Samples
+from training.scheduling.decisions import PICODOLLARS, EpisodeResult, Floats, Samples
 from training.scheduling.episode import log_probs_of
 from training.scheduling.siren.state import Measured, first_state, states_of
 
@@ -254,7 +254,7 @@ class ArithmeticRehearsals:
         budget_picodollars: int | None,
         *,
         explore: bool = True,
-    ) -> Sequence[Episode]:
+    ) -> Sequence[EpisodeResult]:
         spec, cloud, policy = self._spec, self.cloud, NumpyPolicy(weights)
         count, most = len(seeds), spec.rounds
         draws = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
@@ -312,7 +312,7 @@ class ArithmeticRehearsals:
         dollars: Numbers,
         lasted: int,
         policy: NumpyPolicy,
-    ) -> Episode:
+    ) -> EpisodeResult:
         spec, decisions = self._spec, self._decisions
         loss = self.cloud.loss_after(lasted)
         # The state after the last epoch tells what is left, in either form.
@@ -321,7 +321,7 @@ class ArithmeticRehearsals:
         rewards = decisions.rewards_of(charged, made_it=made_it)
         seen, done = states[: lasted + 1], actions[:lasted]
         log_probs = log_probs_of(policy.outputs(seen[:-1].copy()), done, spec.spaces)
-        return Episode(
+        return EpisodeResult(
             rounds=lasted,
             platform_s=float(seconds[:lasted].sum()),
             cost_picodollars=round(float(dollars[:lasted].sum()) * PICODOLLARS),

@@ -20,7 +20,7 @@ from training.scheduling.policy_gradient import PolicyGradient
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, ArithmeticRehearsals
 from training.scheduling.siren.choices import Choices
 from training.scheduling.siren.decisions import FunctionDecisions
-from training.scheduling.siren.state import STATE_SIZE, Objective, Scales, StateKind
+from training.scheduling.siren.state import STATE_SIZE, Objective, SirenScales, StateKind
 from training.tasks.supervised_spec import Supervised
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
@@ -146,9 +146,9 @@ class SirenSpec(SirenSettings):
         )
 
     @property
-    def scales(self) -> Scales:
+    def scales(self) -> SirenScales:
         deadline_s = self.deadline_s if self.objective == "cost" else None
-        return Scales(target_loss=self.target_loss, rounds=self.rounds, deadline_s=deadline_s)
+        return SirenScales(target_loss=self.target_loss, rounds=self.rounds, deadline_s=deadline_s)
 
     def algorithm(self, episodes: int = 1) -> PolicyGradient | PPO:
         common: dict[str, Any] = {

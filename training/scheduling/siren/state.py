@@ -28,7 +28,7 @@ Objective = Literal["time", "cost"]
 Numbers = npt.NDArray[np.float64]
 
 
-class Scales(FrozenModel):
+class SirenScales(FrozenModel):
     """What normalises a state: the target, the epochs that a training usually takes, and a deadline."""
 
     target_loss: float
@@ -51,7 +51,7 @@ class Measured(NamedTuple):
     left_share: Numbers | float
 
 
-def states_of(measured: Measured, kind: StateKind, scales: Scales) -> npt.NDArray[np.float32]:
+def states_of(measured: Measured, kind: StateKind, scales: SirenScales) -> npt.NDArray[np.float32]:
     """Return the states after these epochs, along a last axis."""
     m = measured
     if kind == "printed":
@@ -77,7 +77,7 @@ def first_state(kind: StateKind) -> npt.NDArray[np.float32]:
     return np.array([0.0] * (STATE_SIZE - 1) + [left], dtype=np.float32)
 
 
-def state_of(history: Sequence[RoundReport], kind: StateKind, scales: Scales) -> npt.NDArray[np.float32]:
+def state_of(history: Sequence[RoundReport], kind: StateKind, scales: SirenScales) -> npt.NDArray[np.float32]:
     """Return the state after the last epoch of `history`."""
     if not history:
         return first_state(kind)
@@ -100,7 +100,7 @@ def state_of(history: Sequence[RoundReport], kind: StateKind, scales: Scales) ->
     return states_of(measured, kind, scales)
 
 
-def _left(report: RoundReport, scales: Scales) -> tuple[float, float]:
+def _left(report: RoundReport, scales: SirenScales) -> tuple[float, float]:
     """Return what is left of the limit, and its share. Without a limit nothing is counted and all is left."""
     if scales.deadline_s is not None:
         left_s = scales.deadline_s - report.started_s - report.total_s

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from webapp.alerts.message import AlertMessage, SendingOutcome
-from webapp.alerts.models import Channel, Way
+from webapp.alerts.models import Channel, ChannelKind
 from webapp.alerts.senders import chat, mail, webhook
 from webapp.clock import Clock
 
 Sender = Callable[[Channel, AlertMessage, Clock], SendingOutcome]
 
 SENDERS: dict[str, Sender] = {
-    Way.EMAIL: mail.send,
-    Way.CHAT: chat.send,
-    Way.WEBHOOK: webhook.send,
+    ChannelKind.EMAIL: mail.send,
+    ChannelKind.CHAT: chat.send,
+    ChannelKind.WEBHOOK: webhook.send,
 }
-"""A new way is a file here, a row here, and a row of `Way`."""
+"""A new way is a file here, a row here, and a row of `ChannelKind`."""

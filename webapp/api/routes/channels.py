@@ -14,7 +14,7 @@ from webapp.accounts.models import Project
 from webapp.alerts import channels, queries, services
 from webapp.alerts.channels import ADDRESSES_A_CHANNEL
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
-from webapp.alerts.models import Channel, Way
+from webapp.alerts.models import Channel, ChannelKind
 from webapp.alerts.text import channel_status, mail_readers, readers
 from webapp.api.auth import Token
 from webapp.api.paging import Cursor, Limit, Page, newest_first
@@ -249,6 +249,6 @@ def _channel_fields(channel: Channel, may_see: bool = True) -> dict[str, Any]:
 
 
 def _unconfirmed(channel: Channel) -> list[str]:
-    if channel.way != Way.EMAIL:
+    if channel.way != ChannelKind.EMAIL:
         return []
     return [one.address for one in mail_readers(channel) if not one.gets_mails]

@@ -14,7 +14,7 @@ from webapp.api.schemas import Request, Shape, Usd
 from webapp.jobs.models import Job
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
 from webapp.predictions import services, text
-from webapp.predictions.models import Prediction, State
+from webapp.predictions.models import Prediction, PredictionState
 from webapp.predictions.predict import WhatIf, predict
 
 router = ApiRouter(tags=["jobs"])
@@ -109,8 +109,8 @@ def _predicted(found: WhatIf) -> PredictionShape:
 def _kept(job: Job, row: Prediction) -> KeptPredictionShape:
     score = job.declaration.score
     scored = row.score_p10 is not None
-    outcome = row.reason if row.state == State.VOID else ""
-    if row.state == State.JUDGED:
+    outcome = row.reason if row.state == PredictionState.VOID else ""
+    if row.state == PredictionState.JUDGED:
         outcome = text.verdict(row, score.name, score.decimals)
     return KeptPredictionShape.of(
         row,

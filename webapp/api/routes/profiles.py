@@ -13,7 +13,7 @@ from cloud.accounts.profiling_runs import ProfilingPlan
 from webapp.accounts.models import Project
 from webapp.api.auth import Token, project_of, require_scope
 from webapp.api.idempotency import create_once
-from webapp.api.models import Scope
+from webapp.api.models import TokenScope
 from webapp.api.paging import Cursor, Limit, Page, RowId, newest_first
 from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, EditorsProject, Person
@@ -110,7 +110,7 @@ def ask_for_profile(
     and requires an owner and the scope “manage”."""
     connection = queries.account_in(project, connection_id)
     if connection is not None:
-        require_scope(request, Scope.MANAGE)
+        require_scope(request, TokenScope.MANAGE)
         project_of(request, project.slug, "owner")
 
     def make() -> MemoryProfile:

@@ -18,7 +18,7 @@ from webapp.jobs import lineage, queries
 from webapp.jobs.form.presets import Preset, presets
 from webapp.jobs.form.variant_switch import switch_variant
 from webapp.jobs.launch.project_choices import data_sets
-from webapp.jobs.models import Job, Way
+from webapp.jobs.models import Job, OriginKind
 from webapp.jobs.policies.downloads import KeptCheckpoint, list_checkpoints
 from webapp.jobs.seed_groups import without_seed
 from webapp.jobs.spec import JobSpec
@@ -52,7 +52,7 @@ class StartingPoint:
         if self.job is None:
             return None
         if not self.checkpoints:
-            return lineage.Source(self.job, Way.CLONE)
+            return lineage.Source(self.job, OriginKind.CLONE)
         chosen = next((one for one in self.checkpoints if one.name == checkpoint), None)
         return lineage.fork_of(self.job, chosen or self._chosen)
 

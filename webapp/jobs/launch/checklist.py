@@ -26,7 +26,7 @@ from webapp.jobs.lineage import Source
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_least_usd, exact_usd, picodollars
 from webapp.money.budget_chain import headroom
-from webapp.money.models import Budget, Scope
+from webapp.money.models import Budget, BudgetScope
 from webapp.money.queries import as_of
 from webapp.trackers import queries as trackers
 
@@ -203,17 +203,21 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> ChecklistRow:
 
 
 def _named(budget: Budget) -> str:
-    return f"“{budget.name}”, the limit of your jobs," if budget.scope == Scope.USER else f"“{budget.name}”"
+    return (
+        f"“{budget.name}”, the limit of your jobs,"
+        if budget.scope == BudgetScope.USER
+        else f"“{budget.name}”"
+    )
 
 
 def _above(project: Any, user: Any, spec: JobSpec) -> Iterator[Budget]:
     """Return the open budgets that the job would count toward."""
     scopes = (
-        Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT))
-        | Q(scope=Scope.USER, user=user)
-        | Q(scope=Scope.CLOUD, cloud=spec.platform.kind)
-        | Q(scope=Scope.TAG, tag__name__in=spec.tags)
-        | Q(scope=Scope.GROUP, group__name=spec.group)
+        Q(scope__in=(BudgetScope.EVERYTHING, BudgetScope.PROJECT))
+        | Q(scope=BudgetScope.USER, user=user)
+        | Q(scope=BudgetScope.CLOUD, cloud=spec.platform.kind)
+        | Q(scope=BudgetScope.TAG, tag__name__in=spec.tags)
+        | Q(scope=BudgetScope.GROUP, group__name=spec.group)
     )
     rows = Budget.objects.filter(Q(project=None) | Q(project=project), scopes, closed_at=None)
     for budget in rows.select_related("group", "tag"):

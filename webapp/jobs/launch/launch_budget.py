@@ -17,7 +17,7 @@ from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import BUDGET_DECIMALS, display_least_usd, picodollars
-from webapp.money.models import AtLine, Budget, Scope
+from webapp.money.models import AtLine, Budget, BudgetScope
 from webapp.money.queries import limits_of
 
 BUDGET = "budget_usd"
@@ -41,7 +41,7 @@ def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False, actors:
     if isinstance(least, str):  # the run reports this; nothing can be reserved before
         return Needs(0, limit)
     above = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
-    above = above.exclude(~Q(group__name=spec.group), scope=Scope.GROUP)
+    above = above.exclude(~Q(group__name=spec.group), scope=BudgetScope.GROUP)
     expected = _expected(project, spec, limit) if above.exists() and not whole_budget else limit
     return Needs(least, min(limit, max(least, expected)))
 

@@ -17,8 +17,8 @@ from typing import TypeVar
 from django.db import DatabaseError, connection
 
 from cloud.accounts.register import CreateCounter, Holder, Kind, Register
-from cloud.platforms.pulled import Reached
-from training.engine.ports import Delivery, Ledger, Mailbox, Offer, Puller, Reservation, Room, Settlement
+from cloud.platforms.pulled import ReachableMailbox
+from training.engine.ports import Ledger, Mailbox, Offer, OfferEnd, Puller, Reservation, Room, Settlement
 from training.engine.reports import Spend
 from webapp.database_faults import is_unavailable
 
@@ -102,7 +102,7 @@ class PatientMailbox:
     def withdraw(self, call_ids: Sequence[str]) -> None:
         self._wait(partial(self._mailbox.withdraw, call_ids))
 
-    def take(self, timeout_s: float) -> list[Delivery]:
+    def take(self, timeout_s: float) -> list[OfferEnd]:
         return self._wait(partial(self._mailbox.take, timeout_s))
 
     def wake(self) -> None:
@@ -148,7 +148,7 @@ class PatientRegister:
         self._wait(partial(self._register.gone, name))
 
 
-def patient_mailbox(reached: Reached, wait: DatabaseWait) -> Reached:
+def patient_mailbox(reached: ReachableMailbox, wait: DatabaseWait) -> ReachableMailbox:
     """Return the mailbox, and what opens it to pullers, as ones that wait for the database."""
     mailbox = PatientMailbox(reached.mailbox, wait)
     return replace(reached, mailbox=mailbox, new_token=lambda: wait(reached.new_token))

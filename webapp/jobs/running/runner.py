@@ -19,7 +19,7 @@ from cloud.failures import out_of_memory_words
 from cloud.money.metering import MeteredPlatform
 from cloud.money.rents.slices import A_LONG_ROUND
 from cloud.platforms.model import Access
-from cloud.platforms.pulled import Reached
+from cloud.platforms.pulled import ReachableMailbox
 from cloud.platforms.ray.head import NoRay
 from training.engine.checkpoints import CheckpointError
 from training.engine.memory_limit import is_out_of_memory, lift_limit
@@ -291,7 +291,7 @@ class _Run:
         except decrypt.CannotOpen as error:
             raise CannotRun(str(error)) from None
 
-    def _reach(self) -> Reached:
+    def _reach(self) -> ReachableMailbox:
         opened = partial(open_mailbox, job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
         return patient_mailbox(self._wait(opened), self._wait)
 

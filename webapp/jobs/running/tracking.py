@@ -19,7 +19,7 @@ from webapp.jobs.charts.scalars import EVALUATION, SCORE, SPENT, scalars_of
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import as_json
 from webapp.trackers import queries, services
-from webapp.trackers.models import Kind
+from webapp.trackers.models import TrackerKind
 from webapp.trackers.tracking import End, NotTracked, RunFacts, Stream, TrackedStep
 
 log = logging.getLogger(__name__)
@@ -33,8 +33,8 @@ class Trackers:
 
     def __init__(self, job: Job, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._job, self._clock = job, clock
-        self._streams: dict[Kind, Stream] = {}
-        self._noted: dict[Kind, tuple[str, str]] = {}
+        self._streams: dict[TrackerKind, Stream] = {}
+        self._noted: dict[TrackerKind, tuple[str, str]] = {}
         self._looked_s = float("-inf")
         self._began_s = (job.started_at or clock.now()).timestamp()
         self._picodollars = 0
@@ -44,7 +44,7 @@ class Trackers:
     def open(self) -> None:
         """Begin to send. What cannot begin is noted for the job's page."""
         for tracker in queries.trackers_of(self._job.project_id).filter(on=True):
-            kind = Kind(tracker.kind)
+            kind = TrackerKind(tracker.kind)
             try:
                 run = services.open_run(tracker)
             except NotTracked as refusal:
@@ -69,7 +69,11 @@ class Trackers:
     def close(self, stopped: Stopped | None = None, *, handed_over: bool = False) -> None:
         """Send what waits, and how the run ended. Without an end, the run is left to the job's next process."""
         streams, self._streams = self._streams, {}
-        files = self._policy() if Kind.MLFLOW in streams and stopped is not None and not handed_over else {}
+        files = (
+            self._policy()
+            if TrackerKind.MLFLOW in streams and stopped is not None and not handed_over
+            else {}
+        )
         ends_s = time.monotonic() + (_GRACE_AT_HAND_OVER_S if handed_over else _GRACE_S)
         for kind, stream in streams.items():
             if stopped is None:
@@ -117,7 +121,7 @@ class Trackers:
             for kind, stream in self._streams.items():
                 self._note(kind, stream.url, stream.problem)
 
-    def _note(self, kind: Kind, url: str, problem: str) -> None:
+    def _note(self, kind: TrackerKind, url: str, problem: str) -> None:
         if self._noted.get(kind, ("", "")) != (url, problem):
             self._noted[kind] = (url, problem)
             if problem:

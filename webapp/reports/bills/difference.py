@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from django.db.models import Count, Max, Min, Sum
 
-from webapp.alerts.models import About, Kind, Severity
+from webapp.alerts.models import About, AlertKind, Severity
 from webapp.alerts.services import raise_alert, resolve_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
@@ -177,7 +177,7 @@ def report_if_far(bill: CloudBill, clock: Clock = SYSTEM_CLOCK) -> None:
         return
     raise_alert(
         project_id=bill.project_id,
-        kind=Kind.BILL,
+        kind=AlertKind.BILL,
         subject=About.BILL.subject(bill.pk),
         sentence=f"{DayRange(first, days['last'])}: {words}",
         severity=Severity.WARNING,

@@ -17,7 +17,7 @@ from training.engine.ports import Offer
 from webapp.clock import SYSTEM_CLOCK
 from webapp.gateway.coordinator import open_mailbox
 from webapp.gateway.models import Box
-from webapp.gateway.store import Caller, DatabaseStore
+from webapp.gateway.store import DatabaseStore, WaitingPuller
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.running import recovery
 from webapp.jobs.running.database_wait import DatabaseWait, patient_holder, patient_mailbox
@@ -25,7 +25,7 @@ from webapp.jobs.running.leases import renew_lease, take_lease
 from webapp.jobs.running.runner import run_job
 from webapp.leases import LEASE_TTL, new_owner
 from webapp.money.models import Charge
-from webapp.resources.models import Holding, State
+from webapp.resources.models import Holding, ResourceState
 from webapp.resources.register import DatabaseRegister, SubscriptionCreates
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,7 +114,7 @@ def test_a_mailbox_waits_for_the_database_with_each_deed_and_delivers_each_answe
     outage(mailbox.offer, offers)
     outage(mailbox.stay, 600.0)
     assert store.admitted(outage(opened.new_token)) == job.pk
-    assert store.hand_out(job.pk, [Caller("p1", "", "")]).work["p1"].request == b"c1"
+    assert store.hand_out(job.pk, [WaitingPuller("p1", "", "")]).work["p1"].request == b"c1"
     assert store.receive(job.pk, "p1", "c1", b"done").word == "taken"
     assert [(one.call_id, one.answer) for one in outage(mailbox.take, 0.0)] == [("c1", b"done")]
     assert mailbox.take(0.0) == []
@@ -139,10 +139,10 @@ def test_the_register_of_resources_waits_for_the_database_with_each_entry() -> N
     register, soon = holder.register, time.time() + 100
     outage(register.intend, "f:1", "provisioned", soon, {"resource": "provisioned"})
     for deed, arguments, state in (
-        (register.made, ("f:1", "arn"), State.EXISTS),
-        (register.renew, ("f:1", soon + 60), State.EXISTS),
-        (register.ending, ("f:1",), State.ENDING),
-        (register.gone, ("f:1",), State.GONE),
+        (register.made, ("f:1", "arn"), ResourceState.EXISTS),
+        (register.renew, ("f:1", soon + 60), ResourceState.EXISTS),
+        (register.ending, ("f:1",), ResourceState.ENDING),
+        (register.gone, ("f:1",), ResourceState.GONE),
     ):
         outage(deed, *arguments)
         assert Holding.objects.get().state == state
