@@ -32,9 +32,9 @@ def measure() -> Iterator[Figure]:
         path = Path(folder) / "work.jsonl"
         _write(path)
         yield Figure("reading 50 rounds of 64 actors", _best_ms(lambda: read_work_file(path)), "ms")
-        (sitting,) = read_work_file(path)
-    yield Figure("preparing them", _best_ms(lambda: ReplaySchedule.of(sitting)), "ms")
-    schedule = ReplaySchedule.of(sitting)
+        (segment,) = read_work_file(path)
+    yield Figure("preparing them", _best_ms(lambda: ReplaySchedule.of(segment)), "ms")
+    schedule = ReplaySchedule.of(segment)
     for name in ("lambda", "aci-today", "one-machine"):
         place = TimingPlace.of(SimulatedOptions(profile=name), PriceBook.load())
         took_ms = _best_ms(lambda place=place: retime(schedule, place, seed=0))

@@ -17,7 +17,7 @@ from cloud.fingerprint import fingerprint
 from cloud.money.billing.replay_schedule import ReplaySchedule
 from cloud.money.billing.retiming import RetimedRun, retime
 from cloud.money.billing.work import CallRecord
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.timing.place import TimingPlace
 from training.spec import TrainingSpec
 
@@ -111,7 +111,7 @@ def rounds_of(
         before = (update,)
     spec = TrainingSpec.model_validate({"rollout": {"memory_mb": memory_mb, "deadline_s": 900.0}})
     numbered = [replace(work, serial=serial) for serial, work in enumerate(works, start=1)]
-    return ReplaySchedule.of(Sitting({"training": spec.model_dump(mode="json")}, [], numbered))
+    return ReplaySchedule.of(RunSegment({"training": spec.model_dump(mode="json")}, [], numbered))
 
 
 def _rollout(

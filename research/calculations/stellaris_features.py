@@ -97,12 +97,12 @@ def _run(loop: dict[str, Any], algorithm: str) -> ShortRun:
     with TemporaryDirectory() as folder:
         work = Path(folder) / "work.jsonl"
         events = list(Headless(spec, work=work).events())
-        sittings = read_work_file(work)
-    paid = {one.id: one.picodollars for sitting in sittings for one in sitting.settlements}
+        segments = read_work_file(work)
+    paid = {one.id: one.picodollars for segment in segments for one in segment.settlements}
     gradients = [
         one
-        for sitting in sittings
-        for one in sitting.works
+        for segment in segments
+        for one in segment.works
         if one.kind == "gradient" and one.where == "actor"
     ]
     return ShortRun(

@@ -93,7 +93,7 @@ def stored_run(runs: Runs, arm: str, seed: int) -> PricedRun:
     experiment = find_experiment(runs.experiment)
     cell = Cell(arm, runs.environment, seed)
     file = run_file(experiment, papers_folder(RESULTS, runs.experiment, quick=False), cell)
-    return PricedRun(RunOutcome(cell, file.rows()), file.sittings)
+    return PricedRun(RunOutcome(cell, file.rows()), file.segments)
 
 
 def ratios(runs: Runs, place: TimingPlace, seeds: Sequence[int]) -> Ratios:

@@ -53,7 +53,7 @@ def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summar
             file = run_file(experiment, folder, outcome.cell)
             if file.has_work:
                 place = found.setdefault((summary.arm, summary.environment), {})
-                place[outcome.cell.seed] = PricedRun(outcome, file.sittings)
+                place[outcome.cell.seed] = PricedRun(outcome, file.segments)
     return found
 
 

@@ -21,7 +21,7 @@ from cloud.money.billing.retiming import CompletedCall, RetimedRun, retime
 from cloud.money.billing.wave_replay import WaveTimes, replay_waves
 from cloud.money.billing.waves import WaveRun
 from cloud.money.billing.work import CallRecord
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.timing.numbers.ranges import Replays
 from cloud.timing.virtual_time import NS
 from research.claims import Meter
@@ -53,7 +53,7 @@ class RunCost:
 class PricedRun:
     """A complete run with the record of its work."""
 
-    def __init__(self, outcome: RunOutcome, read_work: Callable[[], list[Sitting]]) -> None:
+    def __init__(self, outcome: RunOutcome, read_work: Callable[[], list[RunSegment]]) -> None:
         self.outcome = outcome
         self._read_work = read_work
         self._costs: dict[tuple[str, int, Account], RunCost] = {}
@@ -63,7 +63,7 @@ class PricedRun:
         self._wave_times: tuple[tuple[str, Account], list[WaveTimes | None]] | None = None
 
     @cached_property
-    def _sittings(self) -> list[Sitting]:
+    def _segments(self) -> list[RunSegment]:
         return [_without_evaluations(one) for one in self._read_work()]
 
     @cached_property
@@ -72,12 +72,12 @@ class PricedRun:
 
     @cached_property
     def rounds(self) -> int:
-        return max(work.round_no for sitting in self._sittings for work in sitting.works)
+        return max(work.round_no for segment in self._segments for work in segment.works)
 
     def scripts(self, until: int) -> list[ReplaySchedule]:
         """The run until that round, to be played on a cloud."""
         if until not in self._scripts:
-            self._scripts[until] = [ReplaySchedule.of(_until(one, until)) for one in self._sittings]
+            self._scripts[until] = [ReplaySchedule.of(_until(one, until)) for one in self._segments]
         return self._scripts[until]
 
     def replays(self, until: int) -> Replays:
@@ -88,7 +88,7 @@ class PricedRun:
 
     @cached_property
     def _waves(self) -> list[WaveRun | None]:
-        """The sittings that go by waves, each version after the actors that sampled for it."""
+        """The segments that go by waves, each version after the actors that sampled for it."""
         found = [WaveRun.of(one) for one in self.scripts(self.rounds)]
         return [waves if waves is not None and _is_round_by_round(waves) else None for waves in found]
 
@@ -127,7 +127,7 @@ class PricedRun:
         return self._costs[key]
 
     def _played(self, pricing_target: str, until: int, account: Account, lane: int) -> list[_Played]:
-        """Each sitting until that round, on one of the seeds of the cloud."""
+        """Each segment until that round, on one of the seeds of the cloud."""
         place, memory_mb, key = place_of(pricing_target, account), self.memory_mb, (pricing_target, account)
         if self._wave_times is None or self._wave_times[0] != key:
             places = [place] * len(CLOUD_SEEDS)
@@ -163,7 +163,7 @@ def return_at(curve: tuple[Sequence[float], Sequence[float]], usd: float) -> flo
 
 @dataclass(frozen=True)
 class _Played:
-    """A sitting on a cloud. `rollouts_picodollars`: what sampling costs of it; `rounds`: as the papers see them."""
+    """A run segment on a cloud. `rollouts_picodollars`: what sampling costs of it; `rounds`: as the papers see them."""
 
     time_s: float
     picodollars: int
@@ -205,7 +205,7 @@ def _played_by_waves(times: WaveTimes, lane: int, until: int, memory_mb: int) ->
 
 
 def _is_round_by_round(run: WaveRun) -> bool:
-    """Whether each version comes right after the actors of its round: a resumed sitting may begin with the learner."""
+    """Whether each version comes right after the actors of its round: a resumed segment may begin with the learner."""
     return all(
         before is not None and (before.where, before.round_no) == ("actor", wave.round_no)
         for before, wave in pairwise([None, *run.waves])
@@ -261,9 +261,9 @@ def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[FormulaRound]:
     return found
 
 
-def _without_evaluations(sitting: Sitting) -> Sitting:
+def _without_evaluations(segment: RunSegment) -> RunSegment:
     """Who waited for an evaluation waits for what that had waited for."""
-    waited = {work.name: work.after for work in sitting.works if work.kind == "evaluate"}
+    waited = {work.name: work.after for work in segment.works if work.kind == "evaluate"}
 
     def before(names: tuple[str, ...]) -> tuple[str, ...]:
         found: list[str] = []
@@ -271,18 +271,18 @@ def _without_evaluations(sitting: Sitting) -> Sitting:
             found += before(waited[name]) if name in waited else [name]
         return tuple(dict.fromkeys(found))
 
-    works = [replace(work, after=before(work.after)) for work in sitting.works if work.kind != "evaluate"]
-    return _with_works(sitting, works)
+    works = [replace(work, after=before(work.after)) for work in segment.works if work.kind != "evaluate"]
+    return _with_works(segment, works)
 
 
-def _until(sitting: Sitting, round_no: int) -> Sitting:
-    return _with_works(sitting, [work for work in sitting.works if work.round_no <= round_no])
+def _until(segment: RunSegment, round_no: int) -> RunSegment:
+    return _with_works(segment, [work for work in segment.works if work.round_no <= round_no])
 
 
-def _with_works(sitting: Sitting, works: list[CallRecord]) -> Sitting:
+def _with_works(segment: RunSegment, works: list[CallRecord]) -> RunSegment:
     ids = {work.id for work in works}
-    calls = [one for one in sitting.settlements if _work_id(one) in ids]
-    return Sitting(sitting.spec, calls, works)
+    calls = [one for one in segment.settlements if _work_id(one) in ids]
+    return RunSegment(segment.spec, calls, works)
 
 
 def _work_id(settlement: Settlement) -> str | None:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cloud.money.billing.work_file import Sitting, read_work_file, sittings_in
+from cloud.money.billing.work_file import RunSegment, read_work_file, segments_in
 from research.experiment import Cell, Experiment
 from research.runs.archive import ArchivedRun, add_run, find_run
 from webapp.papers.figures import RESULTS
@@ -72,12 +72,12 @@ class RunFile:
         stored = None if self.work_path.exists() else self._stored()
         return self.work_path.exists() or (stored is not None and stored.has_work)
 
-    def sittings(self) -> list[Sitting]:
+    def segments(self) -> list[RunSegment]:
         """The record of its work. WorkError where there is none."""
         stored = None if self.work_path.exists() else self._stored()
         if stored is None or stored.work is None:
             return read_work_file(self.work_path)
-        return sittings_in(enumerate(stored.work, start=1), f"{self.cell.arm}, seed {self.cell.seed}")
+        return segments_in(enumerate(stored.work, start=1), f"{self.cell.arm}, seed {self.cell.seed}")
 
     def scheduler(self) -> bytes | None:
         """The scheduler that was trained in it, where one was."""

@@ -37,13 +37,13 @@ def test_the_engine_runs_it_and_goes_on_from_a_checkpoint() -> None:
 @pytest.mark.parametrize("chance", [{}, CHANCE], ids=["without chance", "with chance"])
 def test_it_is_billed_and_timed_again(chance: dict[str, float]) -> None:
     run = record(tiny(**BACKUP, rollout={"attempts": 6}), **chance)
-    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
     assert again.time_s == run.end_s
     assert again.bill.picodollars == run.spent_picodollars
-    parts = full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, 1))
+    parts = full_bill([run.segment], bill_context(run.place.profile, run.place.stack, 1))
     assert parts.total == run.spent_picodollars
-    assert len(round_times(run.sitting)) == len(again.rounds) == 4
-    assert "whose data is dropped" in " ".join(ReplaySchedule.of(run.sitting).notes)
+    assert len(round_times(run.segment)) == len(again.rounds) == 4
+    assert "whose data is dropped" in " ".join(ReplaySchedule.of(run.segment).notes)
 
 
 def test_its_forecast_is_what_comes() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cloud import failures
 from cloud.money.billing.price_book import PriceBook
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.money.ledger import MemoryLedger
 from cloud.money.metering import MeteredPlatform
 from cloud.platforms.simulated import SimulatedPlatform
@@ -73,7 +73,7 @@ class Recorded:
     events: list[Event]
     end_s: float
     spent_picodollars: int
-    sitting: Sitting
+    segment: RunSegment
     place: TimingPlace
     seed: int
 
@@ -98,6 +98,6 @@ def record(
     events = events_of(spec, platform, control=control)
     platform.close()
     document = {"training": spec.model_dump(mode="json"), "platform": options.model_dump(mode="json")}
-    sitting = Sitting.of(document, settled)
+    segment = RunSegment.of(document, settled)
     spent = ledger.spend().spent_picodollars
-    return Recorded(events, platform.now_s(), spent, sitting, place, options.seed)
+    return Recorded(events, platform.now_s(), spent, segment, place, options.seed)

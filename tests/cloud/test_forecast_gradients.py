@@ -58,8 +58,8 @@ def test_gradients_of_a_forecast_read_what_those_of_the_job_read(held: float, tm
     spec = job(kl_coefficient=held)
     for _ in Headless(spec, work=tmp_path / "work.jsonl").events():
         pass
-    (sitting,) = read_work_file(tmp_path / "work.jsonl")
-    real = [work.bytes_in for work in sitting.works if work.kind == "gradient"]
+    (segment,) = read_work_file(tmp_path / "work.jsonl")
+    real = [work.bytes_in for work in segment.works if work.kind == "gradient"]
     forecast = forecast_bytes(spec)
     assert len(forecast) == len(real) == 4 * 2 * 4
     assert sum(forecast) == pytest.approx(sum(real), rel=0.05)

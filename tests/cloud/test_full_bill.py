@@ -19,7 +19,7 @@ from cloud.money.billing.replay_schedule import ReplaySchedule, schedules_of
 from cloud.money.billing.retiming import retime
 from cloud.money.billing.round_times import paper_costs, round_times
 from cloud.money.billing.work import CallRecord
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.money.rents.proration import Stretch, shares_of_time
 from cloud.platforms.local import LocalOptions
 from cloud.platforms.simulated_options import SimulatedOptions
@@ -80,7 +80,7 @@ def rent(resource: str, lines: Sequence[PriceLine], from_s: float, to_s: float) 
 
 
 def bill(*settlements: Settlement, on: BillContext | None = None) -> FullBill:
-    return full_bill([Sitting.of(SPEC, list(settlements))], on or BillContext())
+    return full_bill([RunSegment.of(SPEC, list(settlements))], on or BillContext())
 
 
 def parts(found: FullBill) -> dict[str, int]:
@@ -92,11 +92,13 @@ def test_gradients_that_no_version_names_are_dropped_also_when_another_process_a
     gradients = [call(f"r1-gradient{number}-n{number}", "gradient", second) for number in (1, 2, 3)]
     applied = call("r1-apply-n4", "apply", second, work_where="learner", work_after=["r1-gradient1-n1"])
     later = call("r2-apply-n1", "apply", second, work_where="learner", work_after=["r1-gradient3-n3"])
-    found = full_bill([Sitting.of(SPEC, [*gradients, applied]), Sitting.of(SPEC, [later])], BillContext())
+    found = full_bill(
+        [RunSegment.of(SPEC, [*gradients, applied]), RunSegment.of(SPEC, [later])], BillContext()
+    )
     assert parts(found) == {"gradients": 200, "dropped": 100, "aggregation": 200}
     schedules = schedules_of(
         [
-            Sitting.of({"training": tiny().model_dump(mode="json")}, one)
+            RunSegment.of({"training": tiny().model_dump(mode="json")}, one)
             for one in ([*gradients, applied], [later])
         ]
     )
@@ -318,15 +320,15 @@ def round_of(number: int, begin_s: float) -> list[Settlement]:
 
 
 def test_rounds_end_with_their_updates_and_evaluations_are_apart() -> None:
-    sitting = Sitting.of(SPEC, [*round_of(1, 10.0), *round_of(2, 13.5)])
-    first, second = round_times(sitting)
+    segment = RunSegment.of(SPEC, [*round_of(1, 10.0), *round_of(2, 13.5)])
+    first, second = round_times(segment)
     assert first == second
     assert (first.round_s, first.update_s, first.rollouts_s) == (1.5, 0.5, (1.0, 1.0))
     assert (first.evaluation_s, first.memory_mb, first.learners) == (2.0, 1024, 1)
 
 
 def test_an_evaluation_beside_the_next_round_takes_no_time_of_its_own() -> None:
-    first, second = round_times(Sitting.of(SPEC, [*round_of(1, 0.0), *round_of(2, 1.0)]))
+    first, second = round_times(RunSegment.of(SPEC, [*round_of(1, 0.0), *round_of(2, 1.0)]))
     # The second began while the first learned: it counts from the first's end on.
     assert (first.round_s, first.evaluation_s) == (1.5, 0.0)
     assert (second.round_s, second.evaluation_s) == (1.0, 2.0)
@@ -338,7 +340,7 @@ def test_a_round_has_as_many_learners_as_learned_at_once_however_many_gradients_
         for number, begin_s in enumerate((1.0, 1.0, 1.5, 2.0, 2.5), start=1)
     ]
     version = call("r1-apply", "apply", sent_s=3.5, landed_s=3.6)
-    (only,) = round_times(Sitting.of(SPEC, [call("r1-s0", sent_s=0.0, landed_s=1.0), *gradients, version]))
+    (only,) = round_times(RunSegment.of(SPEC, [call("r1-s0", sent_s=0.0, landed_s=1.0), *gradients, version]))
     assert only.learners == 3
     assert only.round_s == pytest.approx(3.6)
 
@@ -348,19 +350,22 @@ def test_booting_is_not_counted() -> None:
         call("r1-s0", sent_s=0.0, landed_s=61.0, startup_s=60.0),
         call("r1-update", "update", sent_s=61.0, landed_s=63.0, startup_s=1.5, run_s=0.5),
     ]
-    (only,) = round_times(Sitting.of(SPEC, late))
+    (only,) = round_times(RunSegment.of(SPEC, late))
     assert only.round_s == 1.5
 
 
 def test_rounds_without_an_update_are_no_rounds() -> None:
     failed = call("r2-update", "update", work_round_no=2, status="failed")
     assert (
-        len(round_times(Sitting.of(SPEC, [*round_of(1, 0.0), call("r2-s0", work_round_no=2), failed]))) == 1
+        len(round_times(RunSegment.of(SPEC, [*round_of(1, 0.0), call("r2-s0", work_round_no=2), failed])))
+        == 1
     )
 
 
 def test_each_paper_charges_what_its_formula_says() -> None:
-    costs = {formula.name: cost for formula, cost in paper_costs([Sitting.of(SPEC, round_of(1, 0.0))], BOOK)}
+    costs = {
+        formula.name: cost for formula, cost in paper_costs([RunSegment.of(SPEC, round_of(1, 0.0))], BOOK)
+    }
     # Siren: two function-seconds of 1 GB.
     assert costs["siren"] == 2 * 16_666_700
     # MinionsRL: the GPU for half a second, a core and a gigabyte for two seconds.
@@ -378,31 +383,31 @@ BOOK = PriceBook.load()
 
 
 def test_comparisons_are_retimings_of_the_same_work() -> None:
-    sitting = Sitting.of(SPEC, [*round_of(1, 0.0), *round_of(2, 3.5)])
-    found, notes = compare([sitting], SimulatedOptions(profile="lambda"), BOOK, ["lambda", "one-machine"])
+    segment = RunSegment.of(SPEC, [*round_of(1, 0.0), *round_of(2, 3.5)])
+    found, notes = compare([segment], SimulatedOptions(profile="lambda"), BOOK, ["lambda", "one-machine"])
     assert [one.profile for one in found] == ["one-machine"]
     place = TimingPlace.of(SimulatedOptions(profile="one-machine"), BOOK)
-    again = retime(ReplaySchedule.of(sitting), place, seed=0)
+    again = retime(ReplaySchedule.of(segment), place, seed=0)
     assert (found[0].picodollars, found[0].time_s) == (again.bill.picodollars, again.time_s)
     assert not notes
-    local, _ = compare([sitting], LocalOptions(), BOOK)
+    local, _ = compare([segment], LocalOptions(), BOOK)
     machines = ["one-machine", "one-machine-spot", "one-small-machine"]
     assert [one.profile for one in local][:4] == [*machines, "lambda"]
     assert all(one.picodollars > 0 for one in local)
 
 
 def test_a_run_that_goes_on_is_compared_as_if_it_ended_now() -> None:
-    sitting = Sitting.of(SPEC, round_of(1, 0.0))
+    segment = RunSegment.of(SPEC, round_of(1, 0.0))
     options = SimulatedOptions(profile="aci-today")
-    again = retime(ReplaySchedule.of(sitting), TimingPlace.of(options, BOOK), seed=0)
-    found = compare_until_now([sitting], options, BOOK)
+    again = retime(ReplaySchedule.of(segment), TimingPlace.of(options, BOOK), seed=0)
+    found = compare_until_now([segment], options, BOOK)
     assert (found.picodollars, found.time_s) == (again.bill.picodollars, again.time_s)
 
 
 def test_a_place_without_a_price_says_so() -> None:
     book = PriceBook(row for row in BOOK.rows() if row.sku != "c5.4xlarge")
-    sitting = Sitting.of(SPEC, round_of(1, 0.0))
-    (found,), _ = compare([sitting], LocalOptions(), book, ["one-machine"])
+    segment = RunSegment.of(SPEC, round_of(1, 0.0))
+    (found,), _ = compare([segment], LocalOptions(), book, ["one-machine"])
     assert found.picodollars == 0
     assert "c5.4xlarge" in found.problem
     assert asdict(found)["problem"] == found.problem
@@ -410,6 +415,6 @@ def test_a_place_without_a_price_says_so() -> None:
 
 def test_before_the_first_update_the_papers_have_nothing_to_price() -> None:
     """Bills of running jobs are drawn up at any moment."""
-    sitting = Sitting({}, [], [])
-    assert round_times(sitting) == []
-    assert {cost for _, cost in paper_costs([sitting], PriceBook.load())} == {0}
+    segment = RunSegment({}, [], [])
+    assert round_times(segment) == []
+    assert {cost for _, cost in paper_costs([segment], PriceBook.load())} == {0}

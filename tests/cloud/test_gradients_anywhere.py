@@ -18,7 +18,7 @@ from cloud.actor import wire
 from cloud.actor.body import ActorMemory
 from cloud.money.billing.full_bill import BillContext, full_bill
 from cloud.money.billing.price_book import PriceBook
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.money.ledger import MemoryLedger
 from cloud.money.metering import MeteredPlatform
 from cloud.platforms.aws.functions import deploy, function_name
@@ -136,7 +136,7 @@ def test_a_whole_job_on_lambda_needs_no_torch_and_costs_what_the_provider_says(t
             assert one.picodollars == metered or (one.basis == "assumed" and one.picodollars > metered)
         assert sum(one.basis == "assumed" for one in paid) == 1, "only the lost answer's cost is unknown"
     assert there == here
-    bill = full_bill([Sitting.of({"training": spec.model_dump(mode="json")}, settled)], BillContext())
+    bill = full_bill([RunSegment.of({"training": spec.model_dump(mode="json")}, settled)], BillContext())
     assert bill.parts["gradients"] > 0
     assert bill.parts["dropped"] == 0
     kinds = [one.usage["work"]["kind"] for one in settled]  # type: ignore[index]

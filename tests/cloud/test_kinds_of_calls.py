@@ -173,21 +173,21 @@ def test_a_run_with_it_is_reserved_billed_and_timed_again(
     monkeypatch.setitem(DRIVERS, "synchronous", _AddingDriver)
     spec = tiny(stop={"rounds": 3}, rollout={"steps_per_call": 4, "attempts": 4})
     run = record(spec.model_copy(update={"loop": _Adding()}), **chance)
-    works = [work for work in run.sitting.works if work.kind == "add"]
+    works = [work for work in run.segment.works if work.kind == "add"]
     assert len({work.name for work in works}) == 9
     assert all(work.samples == 4 and work.macs == MACS for work in works if not work.broken)
-    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
     assert again.time_s == run.end_s
     assert again.bill.picodollars == run.spent_picodollars
     assert {line.category for line in again.bill.lines} >= {"add", "rollout", "update"} - {"update"}
-    parts = full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, 1))
+    parts = full_bill([run.segment], bill_context(run.place.profile, run.place.stack, 1))
     assert parts.total == run.spent_picodollars
     assert parts.parts["sums"] > 0
     assert "sums" in {part.key for part in bill_parts()}
-    assert len(round_times(run.sitting)) == len(again.rounds) == 3
+    assert len(round_times(run.segment)) == len(again.rounds) == 3
     rounds = [event.report for event in run.events if isinstance(event, RoundFinished)]
     for report in rounds:
-        learned = {work.name: work.samples for work in run.sitting.works if work.round_no == report.round_no}
+        learned = {work.name: work.samples for work in run.segment.works if work.round_no == report.round_no}
         assert report.learner_usage.samples == sum(learned.values())
     assert [report.failed_calls > 0 for report in rounds] == [
         any(isinstance(event, CallFailed) and event.round_no == report.round_no for event in run.events)
@@ -376,12 +376,12 @@ def test_updates_on_actors_learn_the_same_are_paid_there_and_timed_again(
     beside = record(spec, **chance)
     monkeypatch.setitem(DRIVERS, "synchronous", _LearningOnActors)
     run = record(spec, **chance)
-    updates = [work for work in run.sitting.works if work.kind == "update"]
+    updates = [work for work in run.segment.works if work.kind == "update"]
     assert {work.where for work in updates} == {"actor"}
-    paid = [one for one in run.sitting.settlements if "-update-" in one.id]
+    paid = [one for one in run.segment.settlements if "-update-" in one.id]
     assert len(paid) == len(updates)
     assert all(line.sku.startswith("lambda.") for one in paid for line in one.lines)
-    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
     assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
     reports, others = (
         [event.report for event in one.events if isinstance(event, RoundFinished)] for one in (run, beside)

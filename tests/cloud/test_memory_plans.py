@@ -49,12 +49,12 @@ def test_calls_have_their_rounds_memory_and_are_paid_by_it(loop: str) -> None:
     spec = tiny(**changes).model_copy(update={"scaling": ByTurns(actors=2)})
     bounds = Bounds(memory_sizes_mb=SIZES)
     run = record(spec, control=lambda: Control(bounds=bounds))
-    used = {work.memory_mb for work in run.sitting.works if work.kind == "rollout"}
+    used = {work.memory_mb for work in run.segment.works if work.kind == "rollout"}
     assert used == {512, 3008}
     if loop == "synchronous":
-        by_round = {(work.round_no, work.memory_mb) for work in run.sitting.works if work.kind == "rollout"}
+        by_round = {(work.round_no, work.memory_mb) for work in run.segment.works if work.kind == "rollout"}
         assert by_round == {(1, 512), (2, 3008), (3, 512), (4, 3008)}
-        again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+        again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
         assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
 
 
@@ -67,7 +67,7 @@ def test_an_agents_plans_are_paid_by_their_memory_and_repeat_to_the_picodollar(k
     spec = make(scaling=agent.policy(weights, explore=True).model_dump(), stop={"rounds": 6})
     run = record(spec, control=lambda: Control(bounds=Bounds(memory_sizes_mb=SIZES)))
     reports = [event.report for event in run.events if event.kind == "round"]
-    by_round = {(work.round_no, work.memory_mb) for work in run.sitting.works if work.kind == kind}
+    by_round = {(work.round_no, work.memory_mb) for work in run.segment.works if work.kind == kind}
     used = dict(by_round)
     assert len(used) == len(by_round) == len(reports) == 6
     assert len(set(used.values())) > 1
@@ -75,7 +75,7 @@ def test_an_agents_plans_are_paid_by_their_memory_and_repeat_to_the_picodollar(k
         assert report.drawn is not None
         within = min(max(report.drawn[1], 512.0), 3008.0)
         assert used[report.round_no] == report.memory_mb == min(SIZES, key=lambda size: abs(size - within))
-    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
     assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
 
 
@@ -90,7 +90,7 @@ def test_without_a_wish_every_call_has_what_the_job_asks_for() -> None:
     run = record(
         tiny(rollout={"memory_mb": 1769}), control=lambda: Control(bounds=Bounds(memory_sizes_mb=SIZES))
     )
-    assert {work.memory_mb for work in run.sitting.works} == {1769}
+    assert {work.memory_mb for work in run.segment.works} == {1769}
 
 
 def test_a_wish_becomes_the_nearest_size_and_the_reason_says_so() -> None:

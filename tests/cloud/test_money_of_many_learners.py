@@ -73,13 +73,13 @@ def test_spend_is_never_above_the_budget_and_is_that_of_the_work(
         **{**CHANCE, "failure_share": failure_share},
     )
     assert run.spent_picodollars <= budget_usd * 10**12
-    assert sum(settlement.picodollars for settlement in run.sitting.settlements) == run.spent_picodollars
+    assert sum(settlement.picodollars for settlement in run.segment.settlements) == run.spent_picodollars
     lanes = run.place.options.learner_lanes
-    assert full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, lanes)).total == (
+    assert full_bill([run.segment], bill_context(run.place.profile, run.place.stack, lanes)).total == (
         run.spent_picodollars
     )
     if run.events[-1].kind == "stopped" and run.events[-1].reason_code == "rounds":
-        again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+        again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
         assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
 
 
@@ -111,16 +111,16 @@ def test_a_learner_that_dies_on_a_gpu_costs_its_time_and_its_slice_is_sent_again
     works = [
         [
             work
-            for one in run.sitting.settlements
+            for one in run.segment.settlements
             if (work := one.usage.get("work", {})).get("kind") == "gradient"
         ]
         for run in (whole, broken)
     ]
     assert len(works[1]) == len(works[0]) + 1
     assert [work["id"] for work in works[1] if work.get("broken")] == [dead[0].id]
-    bill = full_bill([broken.sitting], bill_context(broken.place.profile, broken.place.stack, 4))
+    bill = full_bill([broken.segment], bill_context(broken.place.profile, broken.place.stack, 4))
     assert bill.total == broken.spent_picodollars
-    again = retime(ReplaySchedule.of(broken.sitting), broken.place, seed=broken.seed)
+    again = retime(ReplaySchedule.of(broken.segment), broken.place, seed=broken.seed)
     assert (again.time_s, again.bill.picodollars) == (broken.end_s, broken.spent_picodollars)
     assert (bill.parts["failed"] > 0) == (learner == "function")
     assert bill.parts["dropped"] == 0

@@ -53,7 +53,7 @@ def fixed(place: TimingPlace) -> TimingPlace:
 
 def test_the_number_that_turns_a_verdict_is_found_and_where(run: Recorded) -> None:
     """Cold starts are billed: 2 s are cheaper than 3 s until they take as long, or until 3 s become less than 2."""
-    schedules, base = [ReplaySchedule.of(run.sitting)], fixed(run.place)
+    schedules, base = [ReplaySchedule.of(run.segment)], fixed(run.place)
     one = with_cold_start(base, "one", 2.0, 1.0, 4.0)
     other = with_cold_start(base, "other", 3.0, 2.5, 3.5)
     (found,) = flips(schedules, one, other, seed=0)
@@ -67,7 +67,7 @@ def test_the_number_that_turns_a_verdict_is_found_and_where(run: Recorded) -> No
 
 
 def test_draws_repeat_and_a_shared_number_is_drawn_once(run: Recorded) -> None:
-    schedules, base = [ReplaySchedule.of(run.sitting)], fixed(run.place)
+    schedules, base = [ReplaySchedule.of(run.segment)], fixed(run.place)
     one = with_cold_start(base, "one", 2.0, 1.0, 4.0)
     found = list(draw_outcomes(schedules, [one, one], 8, seed=3))
     assert found == list(draw_outcomes(schedules, [one, one], 8, seed=3))
@@ -82,7 +82,7 @@ def test_draws_repeat_and_a_shared_number_is_drawn_once(run: Recorded) -> None:
 
 
 def test_a_closed_range_is_the_run_itself(run: Recorded) -> None:
-    script, base = ReplaySchedule.of(run.sitting), fixed(run.place)
+    script, base = ReplaySchedule.of(run.segment), fixed(run.place)
     ((found,),) = draw_outcomes([script], [base], 1, seed=0)
     assert found.picodollars == retime(script, base, seed=0).bill.picodollars == run.spent_picodollars
 

@@ -15,7 +15,7 @@ from cloud.money.billing.full_bill import full_bill
 from cloud.money.billing.replay_schedule import ReplaySchedule
 from cloud.money.billing.retiming import retime
 from cloud.money.billing.work import WorkError
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.simulation.speed import Speeds
 from tests.cloud import clouds
@@ -86,17 +86,17 @@ def spec_of(loop: str, **changes: Any) -> Any:
 
 
 def check_equal(run: Recorded) -> None:
-    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
     assert again.time_s == run.end_s
     assert again.bill.picodollars == run.spent_picodollars
-    booked = Bill.of(run.sitting.settlements)
+    booked = Bill.of(run.segment.settlements)
     assert again.bill.lines == booked.lines
     reports = [event.report for event in run.events if event.kind == "round"]
     found = [(one.round_no, one.began_s, one.collect_s, one.update_s, one.total_s) for one in again.rounds]
     assert found == [
         (one.round_no, one.started_s, one.collect_s, one.update_s, one.total_s) for one in reports
     ]
-    assert again.calls == len(run.sitting.works)
+    assert again.calls == len(run.segment.works)
 
 
 @pytest.mark.parametrize("place", sorted(PLACES))
@@ -112,13 +112,13 @@ def test_a_schedulers_decisions_are_timed_and_billed_again(loop: str) -> None:
     scaling = scheduler()
     run = record(spec_of(loop, scaling=scaling), inference_us_per_million_macs=1e6, **CHANCE)
     check_equal(run)
-    decided = {work.decision_macs for work in run.sitting.works if work.kind == "update"}
+    decided = {work.decision_macs for work in run.segment.works if work.kind == "update"}
     assert decided == {scaling.decision_macs}
     assert scaling.decision_macs > 0
     speeds = Speeds(run.place.profile, run.place.stack)
-    bill = full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, 1))
+    bill = full_bill([run.segment], bill_context(run.place.profile, run.place.stack, 1))
     learner = sum(line.picodollars for line in bill.lines if line.sku == "c5.4xlarge")
-    updates = [work for work in run.sitting.works if work.kind == "update" and not work.broken]
+    updates = [work for work in run.segment.works if work.kind == "update" and not work.broken]
     share = sum(map(speeds.decision_ns, updates)) / (bill.counts["learner_stood_ms"] * 10**6)
     assert bill.parts["scheduler"] == pytest.approx(learner * share, rel=0.01)
     assert bill.total == run.spent_picodollars
@@ -161,7 +161,7 @@ def test_a_run_stopped_by_hand_is_what_it_was(loop: str, asks: int) -> None:
         return Control(desired="cancelled" if len(requested) > asks else "run")
 
     run = record(spec_of(loop, stop={"rounds": 50}), control=control, **CHANCE)
-    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
     assert run.events[-1].reason_code == "cancelled"
     assert again.time_s == run.end_s
     assert again.bill.picodollars == run.spent_picodollars
@@ -174,7 +174,7 @@ def test_bodies_that_raised_raise_again(loop: str) -> None:
         broken=lambda call: call.attempt == 1 and "-s1-" in call.id,
         **CHANCE,
     )
-    assert any(work.broken for work in run.sitting.works)
+    assert any(work.broken for work in run.segment.works)
     check_equal(run)
 
 
@@ -182,14 +182,14 @@ def test_elsewhere_the_same_work_takes_other_times() -> None:
     """Twice the speed of cores halves what is computed and nothing else: a case to be added up by hand."""
     spec = spec_of("synchronous", stop={"rounds": 1}, evaluation={"every_rounds": 1, "episodes": 1})
     run = record(spec, server_start_s=0.0)
-    schedule = ReplaySchedule.of(run.sitting)
+    schedule = ReplaySchedule.of(run.segment)
     slow = retime(schedule, run.place, seed=0)
     fast = retime(
         schedule, replace(run.place, profile=clouds.profile(core_ratio=2.0, server_start_s=0.0)), seed=0
     )
-    judged = next(work for work in run.sitting.works if work.kind == "evaluate")
+    judged = next(work for work in run.segment.works if work.kind == "evaluate")
     # 4 steps of 100 ms in the round, and the minibatches of 100 ms, then the evaluation's steps.
-    minibatches = next(work.minibatches for work in run.sitting.works if work.kind == "update")
+    minibatches = next(work.minibatches for work in run.segment.works if work.kind == "update")
     computed_s = 0.1 * (4 + minibatches + judged.env_steps)
     assert slow.time_s - fast.time_s == pytest.approx(computed_s / 2, abs=1e-6)
     assert fast.calls == slow.calls
@@ -197,17 +197,17 @@ def test_elsewhere_the_same_work_takes_other_times() -> None:
 
 def test_a_retry_that_never_was_does_the_work_of_the_call() -> None:
     run = record(spec_of("synchronous"))
-    assert len({work.name for work in run.sitting.works}) == len(run.sitting.works)
+    assert len({work.name for work in run.segment.works}) == len(run.segment.works)
     failing = replace(run.place, profile=clouds.profile(failure_share=0.3))
-    found = retime(ReplaySchedule.of(run.sitting), failing, seed=1)
+    found = retime(ReplaySchedule.of(run.segment), failing, seed=1)
     assert found.failed > 0
-    assert found.calls > len(run.sitting.works)
+    assert found.calls > len(run.segment.works)
     assert len(found.rounds) == 5
 
 
 def test_words_about_what_cannot_be_known() -> None:
     def notes(loop: str, **changes: Any) -> str:
-        return " ".join(ReplaySchedule.of(record(spec_of(loop, **changes)).sitting).notes)
+        return " ".join(ReplaySchedule.of(record(spec_of(loop, **changes)).segment).notes)
 
     assert notes("synchronous") == ""
     assert "decide which data an update learns from" in notes("asynchronous")
@@ -218,13 +218,13 @@ def test_words_about_what_cannot_be_known() -> None:
 
 def test_holes_in_the_record_are_reported_and_survived() -> None:
     run = record(spec_of("synchronous"))
-    gone = next(one for one in run.sitting.settlements if "update" in one.id)
-    kept = [one for one in run.sitting.settlements if one is not gone]
-    schedule = ReplaySchedule.of(Sitting.of(run.sitting.spec, kept))
+    gone = next(one for one in run.segment.settlements if "update" in one.id)
+    kept = [one for one in run.segment.settlements if one is not gone]
+    schedule = ReplaySchedule.of(RunSegment.of(run.segment.spec, kept))
     assert "3 that others waited for are not in it" in " ".join(schedule.notes)
-    assert retime(schedule, run.place, seed=0).calls == len(run.sitting.works) - 1
+    assert retime(schedule, run.place, seed=0).calls == len(run.segment.works) - 1
 
 
 def test_a_spec_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(WorkError, match="the run's spec cannot be read here: scaling"):
-        ReplaySchedule.of(Sitting.of({"training": {"scaling": {"kind": "oracle"}}}, []))
+        ReplaySchedule.of(RunSegment.of({"training": {"scaling": {"kind": "oracle"}}}, []))

@@ -48,14 +48,14 @@ def test_on_the_simulated_cloud_it_is_reserved_billed_and_timed_again(
     loop: str, chance: dict[str, float]
 ) -> None:
     run = record(descent(loop={"kind": loop}, calls={"attempts": 6}), **chance)
-    assert {work.kind for work in run.sitting.works} == {"sgd", "merge", "score"}
-    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    assert {work.kind for work in run.segment.works} == {"sgd", "merge", "score"}
+    again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
     assert again.time_s == run.end_s
     assert again.bill.picodollars == run.spent_picodollars
-    parts = full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, 1))
+    parts = full_bill([run.segment], bill_context(run.place.profile, run.place.stack, 1))
     assert parts.total == run.spent_picodollars
     assert parts.parts["descent"] > parts.parts["evaluation"] > 0
-    assert len(round_times(run.sitting)) == 2
+    assert len(round_times(run.segment)) == 2
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -95,7 +95,7 @@ def test_spend_is_never_above_the_budget(
     )
     run = record(spec, budget_usd=budget_usd, options=SimulatedOptions(seed=seed), **CHANCE)
     assert run.spent_picodollars <= budget_usd * 10**12
-    settled = sum(settlement.picodollars for settlement in run.sitting.settlements)
+    settled = sum(settlement.picodollars for settlement in run.segment.settlements)
     assert settled == run.spent_picodollars
 
 

@@ -16,7 +16,7 @@ from cloud.money.billing.wave_actors import FunctionLanes
 from cloud.money.billing.wave_replay import WaveTimes, _Replay, replay_waves
 from cloud.money.billing.waves import WaveRun
 from cloud.money.billing.work import CallRecord
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import ranges
 from cloud.timing.numbers.ranges import Replays, TimeAndCost, drawn_places
@@ -70,7 +70,7 @@ def schedule_of(actors: Sequence[int] = ACTORS, **rollout: Any) -> ReplaySchedul
         before = (update,)
     spec = TrainingSpec.model_validate({"rollout": {"memory_mb": 1024, "deadline_s": 300.0}})
     numbered = [replace(work, serial=serial) for serial, work in enumerate(works, start=1)]
-    return ReplaySchedule.of(Sitting({"training": spec.model_dump(mode="json")}, [], numbered))
+    return ReplaySchedule.of(RunSegment({"training": spec.model_dump(mode="json")}, [], numbered))
 
 
 def unlucky(place: TimingPlace, **chance: float) -> TimingPlace:

@@ -126,7 +126,7 @@ def written(path: Path, *names: str) -> None:
     file.close()
 
 
-def test_a_file_holds_the_sittings_of_a_run(tmp_path: Path) -> None:
+def test_a_file_holds_the_segments_of_a_run(tmp_path: Path) -> None:
     path = tmp_path / "work.jsonl"
     written(path, "a-a1", "b-a1")
     (first,) = read_work_file(path)
@@ -137,7 +137,7 @@ def test_a_file_holds_the_sittings_of_a_run(tmp_path: Path) -> None:
     path.write_text(path.read_text() + '{"id": "half a li')
     assert read_work_file(path) == [first]
     written(path, "c-a1")
-    assert [[work.name for work in sitting.works] for sitting in read_work_file(path)] == [["a", "b"], ["c"]]
+    assert [[work.name for work in segment.works] for segment in read_work_file(path)] == [["a", "b"], ["c"]]
 
 
 @pytest.mark.parametrize(

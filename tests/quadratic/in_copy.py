@@ -82,14 +82,14 @@ def test_every_loop_runs_it_and_goes_on_from_a_checkpoint(loop: str, tmp_path: P
 @pytest.mark.parametrize("chance", [{}, CHANCE], ids=["without chance", "with chance"])
 def test_on_the_simulated_cloud_it_is_reserved_billed_and_timed_again(chance: dict[str, float]) -> None:
     run = record(quadratic(calls={"attempts": 6}), **chance)
-    assert {work.kind for work in run.sitting.works} == {"slope", "descend", "appraise"}
-    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    assert {work.kind for work in run.segment.works} == {"slope", "descend", "appraise"}
+    again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
     assert again.time_s == run.end_s
     assert again.bill.picodollars == run.spent_picodollars
-    parts = full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, 1))
+    parts = full_bill([run.segment], bill_context(run.place.profile, run.place.stack, 1))
     assert parts.total == run.spent_picodollars
     assert parts.parts["slopes"] > 0
-    assert len(round_times(run.sitting)) == 6
+    assert len(round_times(run.segment)) == 6
 
 
 @pytest.fixture(params=["local", "lambda"])

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from cloud.money.billing.retiming import retime
 from cloud.money.billing.waves import WaveRun
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.timing.numbers.ranges import Replays, TimeAndCost
 from cloud.timing.place import TimingPlace
 from research.claims import Better, Cheaper
@@ -38,11 +38,11 @@ def test_a_run_s_cost_grows_with_its_rounds_and_leaves_out_evaluations(folder: P
     assert run.rounds == 5
     assert [one.usd for one in costs] == sorted(one.usd for one in costs)
     assert [one.seconds for one in costs] == sorted(one.seconds for one in costs)
-    (sitting,) = RunFile(folder, Cell("few", CART, 0)).sittings()
+    (segment,) = RunFile(folder, Cell("few", CART, 0)).segments()
     place = place_of("functions_paper")
-    with_evaluations = [work for work in sitting.works if work.kind == "evaluate"]
+    with_evaluations = [work for work in segment.works if work.kind == "evaluate"]
     (script,) = run.scripts(5)
-    assert len(script.tasks) == len(sitting.works) - len(with_evaluations) == 5 * (2 + 1)
+    assert len(script.tasks) == len(segment.works) - len(with_evaluations) == 5 * (2 + 1)
     # The mean over several seeds of the cloud.
     bills = [retime(script, place, seed=seed).bill.picodollars for seed in CLOUD_SEEDS]
     assert costs[-1].usd == pytest.approx(sum(bills) / len(bills) / 10**12)
@@ -167,16 +167,16 @@ def test_a_stored_run_costs_the_same_by_waves_and_event_by_event(monkeypatch: py
         ("machine", "full"),
     )
 
-    def resumed() -> list[Sitting]:
+    def resumed() -> list[RunSegment]:
         """What was sampled for its first round is not sampled again: it begins with the learner."""
-        (whole,) = file.sittings()
+        (whole,) = file.segments()
         works = [work for work in whole.works if (work.kind, work.round_no) != ("rollout", 1)]
         sent = {work.name for work in works}
         works = [replace(work, after=tuple(one for one in work.after if one in sent)) for work in works]
-        return [Sitting(whole.spec, whole.settlements, works)]
+        return [RunSegment(whole.spec, whole.settlements, works)]
 
     def costs() -> list[RunCost]:
-        run, late = (PricedRun(RunOutcome(cell, file.rows()), one) for one in (file.sittings, resumed))
+        run, late = (PricedRun(RunOutcome(cell, file.rows()), one) for one in (file.segments, resumed))
         found = [run.cost(target, until, account) for target, account in accounts for until in (7, 50)]
         return [*found, *(late.cost(target, 7, account) for target, account in accounts)]
 

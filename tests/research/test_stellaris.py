@@ -387,7 +387,7 @@ def _cluster_run(folder: Path, name: str, loop: dict[str, Any]) -> PricedRun:
     cell = Cell(name, CART, 0)
     file = RunFile(folder / name, cell)
     assert SeedRun(experiment, cell, file, root=folder, folder=folder / name).run()
-    return PricedRun(RunOutcome(cell, file.rows()), file.sittings)
+    return PricedRun(RunOutcome(cell, file.rows()), file.segments)
 
 
 @pytest.mark.parametrize("end", ["quick", "slow"])
@@ -417,6 +417,6 @@ def test_whichever_half_of_the_seeds_chooses_the_cheapest_machine_that_learns_it
         file = run_file(
             experiment, Path("nowhere/stellaris_lambda"), Cell("synchronous_40", "Hopper-v5", seed)
         )
-        run = PricedRun(RunOutcome(file.cell, file.rows()), file.sittings)
+        run = PricedRun(RunOutcome(file.cell, file.rows()), file.segments)
         usd = {name: run.cost(name, run.rounds).usd for name in machines}
         assert min(usd, key=lambda name: usd[name]) == "machine_small"

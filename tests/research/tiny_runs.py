@@ -23,7 +23,7 @@ def run_of(folder: Path, arm: str, returns: list[float] | None = None) -> Priced
         found = [
             {**row, "return_mean": next(scores)} if row["kind"] == "evaluation" else row for row in found
         ]
-    return PricedRun(RunOutcome(file.cell, found), file.sittings)
+    return PricedRun(RunOutcome(file.cell, found), file.segments)
 
 
 def trained_run(folder: Path, returns: list[float | None]) -> PricedRun:
@@ -37,4 +37,4 @@ def trained_run(folder: Path, returns: list[float | None]) -> PricedRun:
             row = {**row, "episodes": 0 if score is None else 4, "episode_return_mean": score}
             row["env_steps"] = 100 * row["round"]
         found.append(row)
-    return PricedRun(RunOutcome(file.cell, found), file.sittings)
+    return PricedRun(RunOutcome(file.cell, found), file.segments)

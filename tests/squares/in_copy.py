@@ -116,10 +116,10 @@ def test_it_needs_torch_and_is_no_scheduler(trained: TrainedPolicy) -> None:
 
 def test_it_is_billed_and_timed_again() -> None:
     run = record(tiny(**SQUARES))
-    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    again = retime(ReplaySchedule.of(run.segment), run.place, seed=run.seed)
     assert again.time_s == run.end_s
     assert again.bill.picodollars == run.spent_picodollars
-    assert full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, 1)).total == (
+    assert full_bill([run.segment], bill_context(run.place.profile, run.place.stack, 1)).total == (
         run.spent_picodollars
     )
 

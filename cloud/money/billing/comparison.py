@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cloud.money.billing.price_book import PriceBook, UnknownSku
 from cloud.money.billing.replay_schedule import ReplaySchedule, schedules_of
 from cloud.money.billing.retiming import retime
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.platforms.options import PlatformOptions
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.place import TimingPlace
@@ -36,7 +36,7 @@ class CloudComparison:
 
 
 def compare(
-    sittings: Sequence[Sitting],
+    segments: Sequence[RunSegment],
     options: PlatformOptions,
     book: PriceBook,
     elsewhere: Iterable[str] = ELSEWHERE,
@@ -45,7 +45,7 @@ def compare(
 
     The software is the run's own; chance is drawn from its seed; the learner has the machine that the profile names.
     """
-    schedules = schedules_of(sittings)
+    schedules = schedules_of(segments)
     own = options.alike.profile if options.is_simulated else None
     found = [_compared(schedules, name, options, book) for name in elsewhere if name != own]
     notes = dict.fromkeys(note for schedule in schedules for note in schedule.notes)
@@ -53,12 +53,12 @@ def compare(
 
 
 def compare_until_now(
-    sittings: Sequence[Sitting], options: SimulatedOptions, book: PriceBook
+    segments: Sequence[RunSegment], options: SimulatedOptions, book: PriceBook
 ) -> CloudComparison:
     """Return the run on its own cloud, as if it ended with its last call. Its ledger does not know that while rent
     runs.
     """
-    schedules = schedules_of(sittings)
+    schedules = schedules_of(segments)
     return _at(TimingPlace.of(options, book), options.profile, schedules, options.seed)
 
 

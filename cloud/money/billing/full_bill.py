@@ -14,7 +14,7 @@ from typing import Any
 
 from cloud.money.billing.parts import PartKey
 from cloud.money.billing.work import CallRecord
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.money.rents.proration import Stretch, shares_of_time
 from cloud.timing.virtual_time import to_ns
 from training.calls import KINDS
@@ -137,40 +137,40 @@ class PaidCall:
         return Stretch(end_ns - self.run_ns, end_ns)
 
 
-def full_bill(sittings: Iterable[Sitting], bill_context: BillContext) -> FullBill:
+def full_bill(segments: Iterable[RunSegment], bill_context: BillContext) -> FullBill:
     """Return all settlements by part."""
     bill = FullBill()
-    sittings = list(sittings)
-    taken = _taken_for_versions(sittings)
-    for sitting in sittings:
-        calls = [_unless_taken(call, taken) for call in paid_calls(sitting)]
-        rents = [one for one in sitting.settlements if "resource" in one.usage]
+    segments = list(segments)
+    taken = _taken_for_versions(segments)
+    for segment in segments:
+        calls = [_unless_taken(call, taken) for call in paid_calls(segment)]
+        rents = [one for one in segment.settlements if "resource" in one.usage]
         for call in calls:
             _add_call(bill, call, bill_context)
         _add_rents(bill, rents, calls, bill_context)
-        for settlement in sitting.settlements:
+        for settlement in segment.settlements:
             bill.note(settlement)
         bill.time_s += _time_s(calls, rents)
     return bill
 
 
-def paid_calls(sitting: Sitting) -> list[PaidCall]:
-    """Return the calls of a sitting in the order of their settlements. An attempt that was followed by another had
+def paid_calls(segment: RunSegment) -> list[PaidCall]:
+    """Return the calls of a run segment in the order of their settlements. An attempt that was followed by another had
     failed.
     """
-    paid = [settlement for settlement in sitting.settlements if "work" in settlement.usage]
+    paid = [settlement for settlement in segment.settlements if "work" in settlement.usage]
     last: dict[str, int] = {}
-    for work in sitting.works:
+    for work in segment.works:
         last[work.name] = max(work.attempt, last.get(work.name, 0))
     return [
         PaidCall(work, settlement, _is_done(work, settlement, last[work.name]))
-        for work, settlement in zip(sitting.works, paid, strict=True)
+        for work, settlement in zip(segment.works, paid, strict=True)
     ]
 
 
-def _taken_for_versions(sittings: Iterable[Sitting]) -> set[str]:
+def _taken_for_versions(segments: Iterable[RunSegment]) -> set[str]:
     """Return the tasks that a call which makes a version names as what it was made of, whichever process did them."""
-    works = [work for sitting in sittings for work in sitting.works]
+    works = [work for segment in segments for work in segment.works]
     return {name for work in works if KINDS[work.kind].makes_version for name in work.after}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from cloud.money.billing.work import CallRecord, WorkError
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.timing.virtual_time import to_ns
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
@@ -103,18 +103,18 @@ class ReplaySchedule:
         return found
 
     @staticmethod
-    def of(sitting: Sitting, earlier: Collection[str] = ()) -> ReplaySchedule:
-        """Return the schedule of a sitting. Raises WorkError if its spec cannot be understood.
+    def of(segment: RunSegment, earlier: Collection[str] = ()) -> ReplaySchedule:
+        """Return the schedule of a run segment. Raises WorkError if its spec cannot be understood.
 
-        `earlier` are tasks of sittings before it, whose gradients it may have used: it did not wait for them.
+        `earlier` are tasks of segments before it, whose gradients it may have used: it did not wait for them.
         """
-        spec = training_spec(sitting.spec)
-        usages: list[Any] = [one.usage for one in sitting.settlements if "work" in one.usage]
+        spec = training_spec(segment.spec)
+        usages: list[Any] = [one.usage for one in segment.settlements if "work" in one.usage]
         landed_s = {usage["work"]["id"]: usage["landed_s"] for usage in usages if "landed_s" in usage}
         by_name: dict[str, list[CallRecord]] = {}
-        for work in sorted(sitting.works, key=lambda work: work.serial):
+        for work in sorted(segment.works, key=lambda work: work.serial):
             by_name.setdefault(work.name, []).append(work)
-        simulated = sitting.simulated
+        simulated = segment.simulated
         tasks = _tasks(list(by_name.values()), spec, simulated=simulated)
         numbers = {name: number for number, name in enumerate(by_name)}
         missing = 0
@@ -123,17 +123,17 @@ class ReplaySchedule:
             missing += sum(name not in numbers and name not in earlier for name in works[0].after)
             task.after = tuple(known)
         cuts = _cuts(list(by_name.values()), landed_s)
-        return _wired(tasks, cuts, spec, _notes(spec, sitting, missing))
+        return _wired(tasks, cuts, spec, _notes(spec, segment, missing))
 
 
-def schedules_of(sittings: Iterable[Sitting]) -> list[ReplaySchedule]:
-    """Return the schedules of a run's sittings in which something was sent. Raises WorkError."""
+def schedules_of(segments: Iterable[RunSegment]) -> list[ReplaySchedule]:
+    """Return the schedules of a run's segments in which something was sent. Raises WorkError."""
     earlier: set[str] = set()
     schedules = []
-    for sitting in sittings:
-        if sitting.works:
-            schedules.append(ReplaySchedule.of(sitting, earlier))
-        earlier |= {work.name for work in sitting.works}
+    for segment in segments:
+        if segment.works:
+            schedules.append(ReplaySchedule.of(segment, earlier))
+        earlier |= {work.name for work in segment.works}
     return schedules
 
 
@@ -209,7 +209,7 @@ def _wired(
     )
 
 
-def _notes(spec: Training, sitting: Sitting, missing: int) -> tuple[str, ...]:
+def _notes(spec: Training, segment: RunSegment, missing: int) -> tuple[str, ...]:
     """Return why another cloud might have made another run of it, one sentence each."""
     notes = []
     if spec.scaling.reads_times:
@@ -223,9 +223,9 @@ def _notes(spec: Training, sitting: Sitting, missing: int) -> tuple[str, ...]:
         )
     if spec.stop.minutes is not None:
         notes.append("The run may be stopped by its time limit; here it has the rounds of the stored run.")
-    if any(work.cancelled for work in sitting.works) and not spec.loop.depends_on_timing:
+    if any(work.cancelled for work in segment.works) and not spec.loop.depends_on_timing:
         notes.append("The stored run was stopped in the middle of a round.")
-    unknown = sum(one.basis == "assumed" for one in sitting.settlements)
+    unknown = sum(one.basis == "assumed" for one in segment.settlements)
     if missing or unknown:
         notes.append(
             f"The record has holes: {unknown} calls were booked without a result,"

@@ -66,7 +66,7 @@ class RetimedRun:
 
 
 def retime(schedule: ReplaySchedule, place: TimingPlace, *, seed: int) -> RetimedRun:
-    """Return the time and bill of one sitting at `place`, with chance drawn from `seed`."""
+    """Return the time and bill of one run segment at `place`, with chance drawn from `seed`."""
     # A replay makes thousands of small objects and no cycles: searching for those would take a third of its time.
     collecting = gc.isenabled()
     gc.disable()

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Iterator
 from cloud.money.billing.full_bill import PaidCall, paid_calls
 from cloud.money.billing.paper_formulas import FORMULAS, FormulaRound, PaperFormula
 from cloud.money.billing.price_book import PriceBook
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 
 PAPERS = ("nitro-intended", "nitro-active", "minionsrl", "stellaris", "siren")
 
 
-def paper_costs(sittings: Iterable[Sitting], book: PriceBook) -> list[tuple[PaperFormula, int]]:
+def paper_costs(segments: Iterable[RunSegment], book: PriceBook) -> list[tuple[PaperFormula, int]]:
     """Return what each paper's own formula says that this run cost, in picodollars."""
-    rounds = [times for sitting in sittings for times in round_times(sitting)]
+    rounds = [times for segment in segments for times in round_times(segment)]
     return [(FORMULAS[name], FORMULAS[name].cost(rounds, book)) for name in PAPERS]
 
 
-def round_times(sitting: Sitting) -> list[FormulaRound]:
+def round_times(segment: RunSegment) -> list[FormulaRound]:
     """Return every round that made a version. Overlapping rounds are cut where the previous one ended, to count
     once.
 
@@ -27,7 +27,7 @@ def round_times(sitting: Sitting) -> list[FormulaRound]:
     paper counts: their clocks begin when all machines are ready.
     """
     rounds: dict[int, list[PaidCall]] = defaultdict(list)
-    for call in paid_calls(sitting):
+    for call in paid_calls(segment):
         if call.done:
             rounds[call.work.round_no].append(call)
     spans = list(_spans(rounds))

@@ -1,7 +1,7 @@
 """Files of JSON lines that record a run's work and payments, call by call, as it runs.
 
-A sitting begins with a header line. A line for each settlement follows, in their order: calls with the records of
-their work, and slices of rent. A run that is resumed appends another sitting.
+a run segment begins with a header line. A line for each settlement follows, in their order: calls with the records of
+their work, and slices of rent. A run that is resumed appends another segment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Sitting:
+class RunSegment:
     """One process's part of a run: the job's spec as JSON, its settlements, and the work of its calls."""
 
     spec: dict[str, Any]
@@ -32,12 +32,12 @@ class Sitting:
         spec: dict[str, Any],
         settlements: list[Settlement],
         place: Callable[[int], str] = "record {}".format,
-    ) -> Sitting:
-        """Return a sitting with the works in `settlements`. Raises WorkError, which names the `place`
+    ) -> RunSegment:
+        """Return a run segment with the works in `settlements`. Raises WorkError, which names the `place`
         of a wrong one.
         """
         records: list[Any] = [one.usage["work"] for one in settlements if "work" in one.usage]
-        return Sitting(spec, settlements, works_from(records, place))
+        return RunSegment(spec, settlements, works_from(records, place))
 
     @property
     def simulated(self) -> bool:
@@ -72,18 +72,18 @@ class WorkFile:
         self._file.flush()
 
 
-def read_work_file(path: Path) -> list[Sitting]:
-    """Return the sittings of a run. Raises WorkError, which begins with `file:line:` or says why it cannot be read."""
+def read_work_file(path: Path) -> list[RunSegment]:
+    """Return the segments of a run. Raises WorkError, which begins with `file:line:` or says why it cannot be read."""
     try:
         text = path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
         raise WorkError(f"{path} cannot be read: {why}") from None
-    return sittings_in(_objects(text, path.name), path.name)
+    return segments_in(_objects(text, path.name), path.name)
 
 
-def sittings_in(lines: Iterable[tuple[int, dict[str, Any]]], file: str) -> list[Sitting]:
-    """Return the sittings in a file's numbered lines. Raises WorkError, which begins with `file:line:`."""
+def segments_in(lines: Iterable[tuple[int, dict[str, Any]]], file: str) -> list[RunSegment]:
+    """Return the segments in a file's numbered lines. Raises WorkError, which begins with `file:line:`."""
     read: list[_Read] = []
     for number, line in lines:
         if line.get("kind") == "work":
@@ -97,7 +97,7 @@ def sittings_in(lines: Iterable[tuple[int, dict[str, Any]]], file: str) -> list[
                 read[-1].places.append(f"{file}:{number}")
     if not read:
         raise WorkError(f"{file} holds no run")
-    return [one.sitting() for one in read]
+    return [one.segment() for one in read]
 
 
 @dataclass
@@ -106,8 +106,8 @@ class _Read:
     settlements: list[Settlement] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
 
-    def sitting(self) -> Sitting:
-        return Sitting.of(self.spec, self.settlements, lambda number: self.places[number - 1])
+    def segment(self) -> RunSegment:
+        return RunSegment.of(self.spec, self.settlements, lambda number: self.places[number - 1])
 
 
 def _objects(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -30,7 +30,7 @@ _NO_MOVE: Move = ((), _AT_ITS_VALUE)
 
 @dataclass(frozen=True)
 class TimeAndCost:
-    """The time and cost of a run, all its sittings together."""
+    """The time and cost of a run, all its segments together."""
 
     time_s: float
     picodollars: int
@@ -72,18 +72,18 @@ class Replays:
         """Return the run's time and cost at each place, with its seed. All places are one cloud with other numbers."""
         found = [TimeAndCost(0.0, 0)] * len(places)
         for schedule, waves in self._runs:
-            sitting = _replay_sitting(schedule, waves, places, seeds)
+            segment = _replay_segment(schedule, waves, places, seeds)
             found = [
                 TimeAndCost(before.time_s + one.time_s, before.picodollars + one.picodollars)
-                for before, one in zip(found, sitting, strict=True)
+                for before, one in zip(found, segment, strict=True)
             ]
         return found
 
 
-def _replay_sitting(
+def _replay_segment(
     schedule: ReplaySchedule, waves: WaveRun | None, places: Sequence[TimingPlace], seeds: Sequence[int]
 ) -> list[TimeAndCost]:
-    """Return one sitting's time and cost in each lane."""
+    """Return one run segment's time and cost in each lane."""
     if waves is None:
         return [_replay_events(schedule, place, seed) for place, seed in zip(places, seeds, strict=True)]
     at_once = max(1, _CALLS_AT_ONCE // waves.actors)
@@ -94,7 +94,7 @@ def _replay_sitting(
 def _replay_lanes(
     schedule: ReplaySchedule, waves: WaveRun, places: Sequence[TimingPlace], seeds: Sequence[int]
 ) -> list[TimeAndCost]:
-    """Return a sitting's time and cost in each lane: those by waves together, the others event by event."""
+    """Return a run segment's time and cost in each lane: those by waves together, the others event by event."""
     found = replay_waves(waves, places, seeds)
     return [
         _replay_events(schedule, place, seed)

@@ -23,7 +23,7 @@ from cloud.money.billing.full_bill import full_bill
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.round_times import paper_costs
 from cloud.money.billing.work import WorkError
-from cloud.money.billing.work_file import Sitting
+from cloud.money.billing.work_file import RunSegment
 from cloud.timing.forecasting.outcome import outcome_by_part
 from cloud.timing.numbers import profile as profiles
 from training.engine.ports import PriceLine, Settlement
@@ -107,28 +107,28 @@ def _draw_up(job: Job, clock: Clock) -> None:
 
 
 def document_of(
-    sittings: Sequence[Sitting], options: AnyPlatformOptions, *, ended: bool = True
+    segments: Sequence[RunSegment], options: AnyPlatformOptions, *, ended: bool = True
 ) -> dict[str, Any]:
     """Return everything that a page shows of a bill, as plain JSON; amounts in picodollars.
 
     `own` is what a running simulated job would cost if it ended now: its ledger books rent later.
     """
     book = PriceBook.load()
-    bill = full_bill(sittings, bill_context_of(options))
+    bill = full_bill(segments, bill_context_of(options))
     free = free_tier_share(bill.lines, book)
-    calls = sum(len(sitting.works) for sitting in sittings)
+    calls = sum(len(segment.works) for segment in segments)
     comparable = calls <= MOST_CALLS_COMPARED
-    compared, notes = compare(sittings, options, book) if comparable else ([], ())
+    compared, notes = compare(segments, options, book) if comparable else ([], ())
     own = None
     if comparable and not ended and options.is_simulated:
-        own = asdict(compare_until_now(sittings, options.alike, book))
+        own = asdict(compare_until_now(segments, options.alike, book))
     return {
         "total": bill.total,
         "parts": dict(bill.parts),
-        "by_forecast_part": outcome_by_part(one for sitting in sittings for one in sitting.settlements),
+        "by_forecast_part": outcome_by_part(one for segment in segments for one in segment.settlements),
         "counts": dict(bill.counts),
         "time_s": bill.time_s,
-        "papers": {formula.name: cost for formula, cost in paper_costs(sittings, book)},
+        "papers": {formula.name: cost for formula, cost in paper_costs(segments, book)},
         "free_tier": {"covered": free.covered_picodollars, "total": free.total_picodollars},
         "own": own,
         "compared": [asdict(one) for one in compared],
@@ -142,17 +142,17 @@ def document_of(
     }
 
 
-def works_of(job: Job) -> list[Sitting]:
-    """Return the job's work, one sitting for each process that ran it, with calls in the order of their
+def works_of(job: Job) -> list[RunSegment]:
+    """Return the job's work, one run segment for each process that ran it, with calls in the order of their
     reservation.
 
-    A process that died left charges without a record of their work, so a sitting may have gaps.
+    A process that died left charges without a record of their work, so a run segment may have gaps.
     """
     by_epoch: dict[int, list[Settlement]] = {}
     charges = Charge.objects.filter(account__job=job, state=ChargeState.SETTLED).order_by("epoch", "pk")
     for charge in charges.iterator(chunk_size=1000):
         by_epoch.setdefault(charge.epoch, []).append(_settlement(charge))
-    return [Sitting.of(job.spec, settlements) for settlements in by_epoch.values()]
+    return [RunSegment.of(job.spec, settlements) for settlements in by_epoch.values()]
 
 
 def _settlement(charge: Charge) -> Settlement:

@@ -13,7 +13,7 @@ from cloud.money.billing.bill import Bill
 from cloud.money.billing.replay_schedule import ReplaySchedule, schedules_of
 from cloud.money.billing.retiming import RetimedRun, retime
 from cloud.money.billing.work import WorkError
-from cloud.money.billing.work_file import Sitting, read_work_file
+from cloud.money.billing.work_file import RunSegment, read_work_file
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers.ranges import Flip, Spread, TimeAndCost, draw_outcomes, flips, time_and_cost
 from cloud.timing.place import TimingPlace
@@ -28,26 +28,26 @@ class RunToRetime:
     """A run to re-time. `options` are those of its simulated cloud, else the defaults."""
 
     name: str
-    sittings: list[Sitting]
+    segments: list[RunSegment]
     options: SimulatedOptions
     simulated: bool
 
 
 def stored_run(name: str) -> RunToRetime:
     """Return the run of a work file or a job id. WorkError with a sentence for users."""
-    sittings = read_work_file(Path(name)) if Path(name).is_file() else _of_job(name)
-    sittings = [sitting for sitting in sittings if sitting.works]
-    if not sittings:
+    segments = read_work_file(Path(name)) if Path(name).is_file() else _of_job(name)
+    segments = [segment for segment in segments if segment.works]
+    if not segments:
         raise WorkError(f"{name} has no record of any call")
-    platform, simulated = sittings[-1].spec.get("platform", {}), sittings[-1].simulated
+    platform, simulated = segments[-1].spec.get("platform", {}), segments[-1].simulated
     try:
         options = SimulatedOptions.model_validate(platform) if simulated else SimulatedOptions()
     except ValidationError as error:
         raise WorkError(f"the platform of {name} is not known here: {error.errors()[0]['msg']}") from None
-    return RunToRetime(name, sittings, options, simulated)
+    return RunToRetime(name, segments, options, simulated)
 
 
-def _of_job(name: str) -> list[Sitting]:
+def _of_job(name: str) -> list[RunSegment]:
     from django.db import DatabaseError
 
     from webapp.jobs.billing.bills import works_of
@@ -69,7 +69,7 @@ def retime_run(run: RunToRetime, place: TimingPlace) -> Document:
     bill = Bill()
     for one in found:
         bill.include(one.bill)
-    booked = [one for sitting in run.sittings for one in sitting.settlements]
+    booked = [one for segment in run.segments for one in segment.settlements]
     return {
         "kind": "retimed",
         "run": run.name,
@@ -85,9 +85,9 @@ def retime_run(run: RunToRetime, place: TimingPlace) -> Document:
         "bill": _lines(bill),
         "rounds": _rounds(found),
         "stored": {
-            "time_s": sum(_ended_s(sitting) for sitting in run.sittings),
+            "time_s": sum(_ended_s(segment) for segment in run.segments),
             "picodollars": sum(one.picodollars for one in booked),
-            "calls": sum(len(sitting.works) for sitting in run.sittings),
+            "calls": sum(len(segment.works) for segment in run.segments),
             "bill": _lines(Bill.of(booked)),
         },
         "notes": list(dict.fromkeys(note for script in schedules for note in script.notes)),
@@ -169,11 +169,11 @@ def _spread_words(found: Document) -> str:
 
 
 def _scripts(run: RunToRetime) -> list[ReplaySchedule]:
-    return schedules_of(run.sittings)
+    return schedules_of(run.segments)
 
 
-def _ended_s(sitting: Sitting) -> float:
-    usages: list[Any] = [one.usage for one in sitting.settlements]
+def _ended_s(segment: RunSegment) -> float:
+    usages: list[Any] = [one.usage for one in segment.settlements]
     return max((usage["landed_s"] for usage in usages if "landed_s" in usage), default=0.0)
 
 
@@ -191,7 +191,7 @@ def _lines(bill: Bill) -> list[Document]:
 
 
 def _rounds(found: Sequence[RetimedRun]) -> list[Document]:
-    return [{"sitting": number} | asdict(one) for number, run in enumerate(found, 1) for one in run.rounds]
+    return [{"segment": number} | asdict(one) for number, run in enumerate(found, 1) for one in run.rounds]
 
 
 def _spreads(found: Sequence[TimeAndCost]) -> Document:
