@@ -22,7 +22,7 @@ from cloud.timing.numbers import stack as stacks
 from cloud.timing.numbers.profile import Profile
 from cloud.timing.numbers.stack import Stack
 from cloud.timing.simulation.core import Simulation
-from cloud.timing.simulation.trip import Trip
+from cloud.timing.simulation.simulated_call import SimulatedCall
 from cloud.timing.virtual_time import NS, billed_ms, to_ns
 from cloud.workers.executor import Executor, LocalExecutor
 from training.engine.messages import BlobRef, Call, Outcome
@@ -114,10 +114,12 @@ class SimulatedPlatform:
             flight = self._unbegun.popleft()
             del self._flights[flight.call.id]
             return self._never_begun(flight)
-        trip = self._simulation.next(self._simulation.now_ns + to_ns(timeout_s))
-        if trip is None:
+        simulated = self._simulation.next(self._simulation.now_ns + to_ns(timeout_s))
+        if simulated is None:
             return None
-        return _outcome(self._flights.pop(trip.work.id), trip, self._simulation.shares_of_run(trip.work))
+        return _outcome(
+            self._flights.pop(simulated.work.id), simulated, self._simulation.shares_of_run(simulated.work)
+        )
 
     def cancel(self, call_id: str) -> None:
         flight = self._flights.get(call_id)
@@ -187,8 +189,8 @@ class SimulatedPlatform:
         )
 
 
-def _outcome(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Outcome:
-    failure = _failure(flight, trip)
+def _outcome(flight: _Flight, simulated: SimulatedCall, shares: tuple[float, float]) -> Outcome:
+    failure = _failure(flight, simulated)
     given = flight.result if failure is None and isinstance(flight.result, Result) else None
     status: Literal["done", "failed", "cancelled"] = "done"
     if failure is not None:
@@ -196,9 +198,9 @@ def _outcome(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Outcom
     return Outcome(
         call_id=flight.call.id,
         status=status,
-        started_s=trip.submitted_ns / NS,
-        finished_s=trip.finished_ns / NS,
-        usage=_usage(flight, trip, shares),
+        started_s=simulated.submitted_ns / NS,
+        finished_s=simulated.finished_ns / NS,
+        usage=_usage(flight, simulated, shares),
         payload=given.payload if given else b"",
         slot_state=given.slot_state if given else None,
         reason=failure.reason if failure else "",
@@ -206,10 +208,10 @@ def _outcome(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Outcom
     )
 
 
-def _failure(flight: _Flight, trip: Trip) -> Failure | None:
+def _failure(flight: _Flight, simulated: SimulatedCall) -> Failure | None:
     """Return why there is no result, or None."""
-    ran_s = trip.run_ns / NS
-    match trip.fault:
+    ran_s = simulated.run_ns / NS
+    match simulated.fault:
         case "":
             return None
         case "cancelled" | "closed":
@@ -219,14 +221,14 @@ def _failure(flight: _Flight, trip: Trip) -> Failure | None:
         case "function_failed":
             return Failure("function_failed", f"the function failed after {ran_s:.3f} s (simulated)")
         case "out_of_memory":
-            most_mb, memory_mb = trip.work.most_memory_mb, trip.work.memory_mb
+            most_mb, memory_mb = simulated.work.most_memory_mb, simulated.work.memory_mb
             words = f"it needs {most_mb:,} MB and has {memory_mb:,} MB (simulated): give it more memory"
             return Failure("function_failed", words)
     assert isinstance(flight.result, Failure)
     return flight.result
 
 
-def _usage(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Usage:
+def _usage(flight: _Flight, simulated: SimulatedCall, shares: tuple[float, float]) -> Usage:
     """Return the work and the virtual times; of a cancelled call only the time until then.
 
     `shares` of its run are those of environments and policy. The body's own measurements are of this machine; where it
@@ -236,25 +238,25 @@ def _usage(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Usage:
     learned = {"fetch_s": 0.0, "compute_s": 0.0, "push_s": 0.0, "processor_s": 0.0}
     if done.compute_s:
         learned = {
-            "fetch_s": trip.way_there_ns / NS,
-            "compute_s": trip.run_ns / NS,
-            "push_s": trip.way_back_ns / NS,
-            "processor_s": trip.run_ns / NS,
+            "fetch_s": simulated.way_there_ns / NS,
+            "compute_s": simulated.run_ns / NS,
+            "push_s": simulated.way_back_ns / NS,
+            "processor_s": simulated.run_ns / NS,
         }
     return done.model_copy(
         update={
             **learned,
-            "bytes_in": trip.work.bytes_in,
-            "bytes_out": trip.work.bytes_out,
-            "cold_start": trip.cold,
-            "provisioned": trip.provisioned,
-            "detours": trip.detours,
-            "startup_s": (trip.wait_ns + trip.start_ns) / NS,
-            "run_s": trip.run_ns / NS,
-            "environment_s": trip.run_ns / NS * shares[0],
-            "inference_s": trip.run_ns / NS * shares[1],
-            "transfer_s": trip.transfer_ns / NS,
-            "billed_s": billed_ms(trip.billed_ns) / 1000,
+            "bytes_in": simulated.work.bytes_in,
+            "bytes_out": simulated.work.bytes_out,
+            "cold_start": simulated.cold,
+            "provisioned": simulated.provisioned,
+            "detours": simulated.detours,
+            "startup_s": (simulated.wait_ns + simulated.start_ns) / NS,
+            "run_s": simulated.run_ns / NS,
+            "environment_s": simulated.run_ns / NS * shares[0],
+            "inference_s": simulated.run_ns / NS * shares[1],
+            "transfer_s": simulated.transfer_ns / NS,
+            "billed_s": billed_ms(simulated.billed_ns) / 1000,
             "memory_mb": flight.call.memory_mb,
         }
     )

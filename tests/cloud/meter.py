@@ -8,7 +8,7 @@ from typing import Any
 from cloud.platforms.simulated import SimulatedPlatform
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.simulation.core import Simulation
-from cloud.timing.simulation.trip import Trip
+from cloud.timing.simulation.simulated_call import SimulatedCall
 from cloud.timing.virtual_time import billed_ms
 
 
@@ -30,28 +30,28 @@ class Meter:
         self.calls: list[BilledCall] = []
         self.updates: list[BilledCall] = []
 
-    def _noted_next(self, until_ns: int) -> Trip | None:
-        trip = self._next(until_ns)
-        if trip is not None:
-            self._add(trip)
-        return trip
+    def _noted_next(self, until_ns: int) -> SimulatedCall | None:
+        call = self._next(until_ns)
+        if call is not None:
+            self._add(call)
+        return call
 
-    def _noted_close(self) -> list[Trip]:
+    def _noted_close(self) -> list[SimulatedCall]:
         stopped = self._close()
-        for trip in stopped:
-            self._add(trip)
+        for call in stopped:
+            self._add(call)
         return stopped
 
-    def _add(self, trip: Trip) -> None:
+    def _add(self, call: SimulatedCall) -> None:
         """Add a call that has ended. One that never began is not billed, and rented resources are billed by time."""
         billed = BilledCall(
-            trip.work.id, trip.work.memory_mb, billed_ms(trip.billed_ns), provisioned=trip.provisioned
+            call.work.id, call.work.memory_mb, billed_ms(call.billed_ns), provisioned=call.provisioned
         )
         if not billed.billed_ms:
             return
-        if trip.work.where == "actor" and self._simulation.pool is None:
+        if call.work.where == "actor" and self._simulation.pool is None:
             self.calls.append(billed)
-        elif trip.work.where == "learner" and self._simulation.learner.where == "function":
+        elif call.work.where == "learner" and self._simulation.learner.where == "function":
             self.updates.append(billed)
 
     @property

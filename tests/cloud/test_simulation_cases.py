@@ -11,7 +11,7 @@ from cloud.money.billing.work import CallRecord
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.place import TimingPlace
 from cloud.timing.simulation.core import SimulatedSetting, Simulation
-from cloud.timing.simulation.trip import Trip
+from cloud.timing.simulation.simulated_call import SimulatedCall
 from cloud.timing.virtual_time import NS
 from tests.cloud.clouds import profile, stack
 from training.engine.messages import Call
@@ -65,15 +65,15 @@ def _numbers(changes: dict[str, object]) -> dict[str, float]:
 def ends(simulation: Simulation) -> dict[str, float]:
     """Who ends when, in the order in which they do."""
     found: dict[str, float] = {}
-    while (trip := simulation.next(FOREVER_NS)) is not None:
-        found[trip.work.id] = trip.finished_ns / NS
+    while (call := simulation.next(FOREVER_NS)) is not None:
+        found[call.work.id] = call.finished_ns / NS
     return found
 
 
-def landed(simulation: Simulation) -> Trip:
-    trip = simulation.next(FOREVER_NS)
-    assert trip is not None
-    return trip
+def landed(simulation: Simulation) -> SimulatedCall:
+    call = simulation.next(FOREVER_NS)
+    assert call is not None
+    return call
 
 
 def test_all_calls_share_the_coordinators_line_in_both_directions() -> None:
@@ -231,7 +231,7 @@ def test_learner_functions_slow_each_other_only_where_they_share_a_gpu_and_then_
         simulation = cloud(options.setting())
         for name in "abcd":
             simulation.submit(update(name, 20, pictures=True))
-        spans = [(trip.run_ns, trip.billed_ns) for trip in (landed(simulation) for _ in range(4))]
+        spans = [(call.run_ns, call.billed_ns) for call in (landed(simulation) for _ in range(4))]
         (run_ns,) = {run for run, _ in spans}
         learner = options.tariff(PriceBook.load(), 1024).learner
         assert learner is not None
@@ -336,13 +336,13 @@ def test_an_asynchronous_schedule_by_hand() -> None:
     simulation.submit(actor("slow-1", steps=20))
     reported = []
     for _ in range(6):
-        trip = landed(simulation)
-        reported.append((trip.work.id, trip.finished_ns / NS))
-        name, _, number = trip.work.id.partition("-")
+        call = landed(simulation)
+        reported.append((call.work.id, call.finished_ns / NS))
+        name, _, number = call.work.id.partition("-")
         if name == "update":
             continue
         simulation.submit(actor(f"{name}-{int(number) + 1}", steps=10 if name == "fast" else 20))
-        simulation.submit(update(f"update-{trip.work.id}", 5))
+        simulation.submit(update(f"update-{call.work.id}", 5))
     assert reported == [
         ("fast-1", 3.25),
         ("update-fast-1", 3.75),

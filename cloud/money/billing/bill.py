@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from cloud.money.pricing import CallPrice, Tariff
-from cloud.timing.simulation.trip import Trip
+from cloud.timing.simulation.simulated_call import SimulatedCall
 from cloud.timing.virtual_time import billed_ms
 from training.engine.messages import Call
 from training.engine.ports import PriceLine, Reservation, Room, Settlement
@@ -97,13 +97,13 @@ class Bill:
             found.picodollars += line.picodollars
             found.lines += line.lines
 
-    def add_call(self, tariff: Tariff, trip: Trip) -> None:
+    def add_call(self, tariff: Tariff, call: SimulatedCall) -> None:
         """Add a simulated call by its billed time. All calls of a bill have one tariff."""
-        work = trip.work
+        work = call.work
         if (tariff.actor if work.where == "actor" else tariff.learner) is not None:
             self._tariff = tariff
-            billed = billed_ms(trip.billed_ns)
-            what = work.kind, work.where, work.memory_mb, billed, trip.provisioned, trip.detours
+            billed = billed_ms(call.billed_ns)
+            what = work.kind, work.where, work.memory_mb, billed, call.provisioned, call.detours
             self._calls[what] += 1
 
     def _price_calls(self) -> None:

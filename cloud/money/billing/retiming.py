@@ -19,7 +19,7 @@ from cloud.money.billing.work import CallRecord
 from cloud.money.rents.job import Rents
 from cloud.timing.place import TimingPlace
 from cloud.timing.simulation.core import Simulation
-from cloud.timing.simulation.trip import Trip
+from cloud.timing.simulation.simulated_call import SimulatedCall
 from cloud.timing.virtual_time import NS
 from training.calls import KINDS
 from training.engine.deadlines import Deadlines
@@ -97,7 +97,7 @@ class _Replay:
         self._sent_ns = [0] * len(schedule.tasks)
         self._deadline_s = [0.0] * len(schedule.tasks)
         self._landed_ns = [0] * len(schedule.tasks)
-        self._updates: dict[int, list[tuple[ReplayTask, Trip]]] = {}
+        self._updates: dict[int, list[tuple[ReplayTask, SimulatedCall]]] = {}
         self._learning: list[tuple[int, int]] = []
         self._version_ns = 0
         # When rent falls due, or earlier: the caller checks again then.
@@ -108,12 +108,12 @@ class _Replay:
         self._send(self._freed(self._script.first))
         while self._flying or self._cuts:
             cut_ns = self._cuts[0][0] if self._cuts else _NEVER_NS
-            trip = self._simulation.next(min(cut_ns, self._due_ns))
-            if trip is not None:
-                self._land(trip)
+            call = self._simulation.next(min(cut_ns, self._due_ns))
+            if call is not None:
+                self._land(call)
             elif self._cuts and (cut_ns <= self._simulation.now_ns or not self._flying):
                 self._cut(self._cuts.popleft()[1])
-            if trip is None or self._due_ns <= self._simulation.now_ns:
+            if call is None or self._due_ns <= self._simulation.now_ns:
                 self._pay()
         self._simulation.close()
         self._rents.end(self._now_s)
@@ -172,19 +172,19 @@ class _Replay:
         self._deadline_s[number] = deadline_s
         return work if work.deadline_s == deadline_s else work.with_deadline(deadline_s)
 
-    def _land(self, trip: Trip) -> None:
+    def _land(self, call: SimulatedCall) -> None:
         self._rents.need(self._actors_flying, self._now_s)
-        number = self._flying.pop(trip.work.id)
+        number = self._flying.pop(call.work.id)
         task = self._script.tasks[number]
         self._actors_flying -= task.where == "actor"
-        self._book(trip)
-        self._learn(trip)
-        if not trip.fault:
-            startup_s = (trip.wait_ns + trip.start_ns) / NS
-            self._found.done.append(CompletedCall(task.kind, task.round_no, trip.run_ns / NS, startup_s))
+        self._book(call)
+        self._learn(call)
+        if not call.fault:
+            startup_s = (call.wait_ns + call.start_ns) / NS
+            self._found.done.append(CompletedCall(task.kind, task.round_no, call.run_ns / NS, startup_s))
             if KINDS[task.kind].makes_version:
-                self._updates.setdefault(task.round_no, []).append((task, trip))
-        elif trip.fault != "cancelled":
+                self._updates.setdefault(task.round_no, []).append((task, call))
+        elif call.fault != "cancelled":
             self._found.failed += 1
             if self._attempts[number] < task.allowed and number not in self._last_try:
                 self._send([number])
@@ -228,18 +228,18 @@ class _Replay:
             if number in numbers:
                 self._simulation.cancel(call_id)
 
-    def _book(self, trip: Trip) -> None:
+    def _book(self, call: SimulatedCall) -> None:
         self._found.calls += 1
-        self._found.cold_starts += trip.cold and trip.work.where == "actor"
-        self._found.bill.add_call(self._tariff, trip)
+        self._found.cold_starts += call.cold and call.work.where == "actor"
+        self._found.bill.add_call(self._tariff, call)
 
-    def _learn(self, trip: Trip) -> None:
-        if not trip.fault:
+    def _learn(self, call: SimulatedCall) -> None:
+        if not call.fault:
             # The sum of the parts in its usage, rounded as they are there.
-            took_s = (trip.wait_ns + trip.start_ns) / NS + trip.run_ns / NS + trip.transfer_ns / NS
-            self._deadlines.record_done(trip.work.kind, took_s)
-        elif trip.fault == "deadline":
-            self._deadlines.record_timeout(trip.work.kind, trip.work.deadline_s)
+            took_s = (call.wait_ns + call.start_ns) / NS + call.run_ns / NS + call.transfer_ns / NS
+            self._deadlines.record_done(call.work.kind, took_s)
+        elif call.fault == "deadline":
+            self._deadlines.record_timeout(call.work.kind, call.work.deadline_s)
 
     def _learned_ns(self, begin_ns: int, end_ns: int) -> int:
         """Return how much of this time anything learned, in whichever round its call was sent."""
@@ -256,12 +256,12 @@ class _Replay:
         numbers = self._script.by_round[round_no]
         return min(self._sent_ns[one] for one in numbers), max(self._landed_ns[one] for one in numbers)
 
-    def _round(self, updates: Sequence[tuple[ReplayTask, Trip]]) -> RoundTimes:
+    def _round(self, updates: Sequence[tuple[ReplayTask, SimulatedCall]]) -> RoundTimes:
         """Return the round that these updates make, the last of which ends it. Each loop reports its beginning and its
         collection in its own way.
         """
-        task, trip = updates[-1]
-        end_ns, sent_s = trip.finished_ns, trip.submitted_ns / NS
+        task, call = updates[-1]
+        end_ns, sent_s = call.finished_ns, call.submitted_ns / NS
         update_s = sum(max(0.0, one.finished_ns / NS - one.submitted_ns / NS) for _, one in updates)
         match self._script.collects:
             case "before learning":

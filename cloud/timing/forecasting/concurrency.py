@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cloud.money.billing.work import CallRecord
 from cloud.timing.simulation.core import Simulation
-from cloud.timing.simulation.trip import Trip
+from cloud.timing.simulation.simulated_call import SimulatedCall
 from cloud.timing.virtual_time import billed_ms, to_ns
 from training.calls import KINDS
 
@@ -147,15 +147,15 @@ class SimulatedFlight:
     def next(self) -> tuple[CallRecord, bool] | None:
         """Return the next call to end, and whether it was done; None when none is in flight."""
         while True:
-            trip = self.simulation.next(_NEVER_NS)
-            if trip is None:
+            call = self.simulation.next(_NEVER_NS)
+            if call is None:
                 return None
-            work = trip.work
-            self._land(trip)
-            if not trip.fault:
+            work = call.work
+            self._land(call)
+            if not call.fault:
                 return work, True
-            self._counts[Count.FAILED] += trip.fault != "cancelled"
-            if trip.fault == "cancelled" or work.attempt >= self._attempts[work.kind]:
+            self._counts[Count.FAILED] += call.fault != "cancelled"
+            if call.fault == "cancelled" or work.attempt >= self._attempts[work.kind]:
                 return work, False
             self.send([self._again(work)])
 
@@ -174,17 +174,17 @@ class SimulatedFlight:
         while self.next() is not None:
             pass
 
-    def _land(self, trip: Trip) -> None:
-        work, counts = trip.work, self._counts
+    def _land(self, call: SimulatedCall) -> None:
+        work, counts = call.work, self._counts
         counts[Count.CALLS] += 1
         if work.where == "actor":
             self._actors_flying -= 1
             if self._pool is not None:
                 self._pool.landed(self._actors_flying)
                 self._pool.look(self._actors_flying)
-            counts[Count.COLD] += trip.cold
-            counts[Count.DETOURS] += trip.detours
-        billed = billed_ms(trip.billed_ns)
+            counts[Count.COLD] += call.cold
+            counts[Count.DETOURS] += call.detours
+        billed = billed_ms(call.billed_ns)
         if not billed:
             return
         first = self._begins[work.kind]
@@ -192,7 +192,7 @@ class SimulatedFlight:
             counts[first + BilledKind.LEARNER_MS] += billed
             counts[first + BilledKind.ON_LEARNER] += 1
             return
-        counts[first + BilledKind.ACTOR_MS + trip.provisioned] += billed
+        counts[first + BilledKind.ACTOR_MS + call.provisioned] += billed
         counts[first + BilledKind.ON_ACTORS] += 1
 
 

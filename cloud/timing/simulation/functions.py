@@ -8,8 +8,8 @@ from collections import deque
 
 from cloud.timing.numbers.profile import Functions
 from cloud.timing.simulation.network import StartLimit
+from cloud.timing.simulation.simulated_call import SimulatedCall
 from cloud.timing.simulation.speed import Speeds
-from cloud.timing.simulation.trip import Trip
 from cloud.timing.virtual_time import to_ns
 
 _PROVISIONED = "provisioned"
@@ -30,48 +30,48 @@ class FunctionFleet:
         self._speeds = speeds
         self._provisioned_free = provisioned
         self._busy = 0
-        self._waiting: deque[Trip] = deque()
+        self._waiting: deque[SimulatedCall] = deque()
         self._idle_since: dict[int, deque[int]] = {}
 
-    def admit(self, trip: Trip) -> Trip | None:
-        """Return the trip if it may begin now; else queue it."""
+    def admit(self, call: SimulatedCall) -> SimulatedCall | None:
+        """Return the call if it may begin now; else queue it."""
         if self._busy < self._concurrent:
             self._busy += 1
-            return trip
-        self._waiting.append(trip)
+            return call
+        self._waiting.append(call)
         return None
 
-    def begin(self, trip: Trip, now_ns: int) -> int:
-        """Give the trip an instance and set its start time. Return when it begins, which a start limit may delay."""
-        memory_mb = trip.work.memory_mb
+    def begin(self, call: SimulatedCall, now_ns: int) -> int:
+        """Give the call an instance and set its start time. Return when it begins, which a start limit may delay."""
+        memory_mb = call.work.memory_mb
         if self._provisioned_free:
             self._provisioned_free -= 1
-            trip.place, trip.provisioned = _PROVISIONED, True
-            trip.starting_ns = self._speeds.warm_ns
+            call.place, call.provisioned = _PROVISIONED, True
+            call.starting_ns = self._speeds.warm_ns
             return now_ns
-        trip.place = _ON_DEMAND
+        call.place = _ON_DEMAND
         idle = self._idle_since.setdefault(memory_mb, deque())
         while idle and idle[0] < now_ns - self._keep_warm_ns:
             idle.popleft()
         if idle:
             idle.pop()
-            trip.starting_ns = self._speeds.warm_ns
+            call.starting_ns = self._speeds.warm_ns
             return now_ns
-        trip.cold = True
-        trip.starting_ns = self._speeds.cold_ns(trip.draws)
+        call.cold = True
+        call.starting_ns = self._speeds.cold_ns(call.draws)
         return self._limit.begin_ns(now_ns)
 
-    def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
-        """Free or remove the instance. Return the next trip in the queue, if it may begin."""
-        if trip.place == _PROVISIONED:
+    def release(self, call: SimulatedCall, now_ns: int, survives: bool) -> SimulatedCall | None:
+        """Free or remove the instance. Return the next call in the queue, if it may begin."""
+        if call.place == _PROVISIONED:
             self._provisioned_free += 1
         elif survives:
-            self._idle_since[trip.work.memory_mb].append(now_ns)
+            self._idle_since[call.work.memory_mb].append(now_ns)
         if self._waiting:
             return self._waiting.popleft()
         self._busy -= 1
         return None
 
-    def withdraw(self, trip: Trip) -> None:
-        """Remove a trip from the queue."""
-        self._waiting.remove(trip)
+    def withdraw(self, call: SimulatedCall) -> None:
+        """Remove a call from the queue."""
+        self._waiting.remove(call)

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Literal
 
 from cloud.timing.numbers.profile import LearnerPlace
+from cloud.timing.simulation.simulated_call import SimulatedCall
 from cloud.timing.simulation.speed import Speeds
-from cloud.timing.simulation.trip import Trip
 from cloud.timing.virtual_time import to_ns
 
 
@@ -25,23 +25,23 @@ class _Device:
     """
 
     def __init__(self, sharing: dict[bool, Fraction]) -> None:
-        self.left_ns: dict[Trip, Fraction | int] = {}
+        self.left_ns: dict[SimulatedCall, Fraction | int] = {}
         self._sharing = sharing
         self._looked_ns = 0
 
-    def next_end(self) -> tuple[int, Trip] | None:
+    def next_end(self) -> tuple[int, SimulatedCall] | None:
         """Return which update ends first, and when, if no other joins."""
         if not self.left_ns:
             return None
-        trip, left_ns = min(self.left_ns.items(), key=lambda item: item[1])
-        return self._looked_ns + math.ceil(left_ns * self._slowness()), trip
+        call, left_ns = min(self.left_ns.items(), key=lambda item: item[1])
+        return self._looked_ns + math.ceil(left_ns * self._slowness()), call
 
     def look(self, now_ns: int) -> None:
         """Advance all running updates to now."""
         if self.left_ns:
             slowness, passed_ns = self._slowness(), now_ns - self._looked_ns
             done_ns = passed_ns if isinstance(slowness, int) else passed_ns / slowness
-            self.left_ns = {trip: max(0, left - done_ns) for trip, left in self.left_ns.items()}
+            self.left_ns = {call: max(0, left - done_ns) for call, left in self.left_ns.items()}
         self._looked_ns = now_ns
 
     def _slowness(self) -> Fraction | int:
@@ -49,7 +49,7 @@ class _Device:
         others = len(self.left_ns) - 1
         if others < 1:
             return 1
-        return 1 + others * max(self._sharing[trip.work.pictures] for trip in self.left_ns)
+        return 1 + others * max(self._sharing[call.work.pictures] for call in self.left_ns)
 
 
 class SimulatedLearner:
@@ -78,7 +78,7 @@ class SimulatedLearner:
         self._devices = [_Device(sharing) for _ in range(devices)]
         self._lanes = lanes
         self._busy = 0
-        self._waiting: deque[Trip] = deque()
+        self._waiting: deque[SimulatedCall] = deque()
         self._idle_since: list[int] = []
         self.ordered_ns: int | None = None
 
@@ -87,44 +87,44 @@ class SimulatedLearner:
         if self.ordered_ns is None and self.where == "server":
             self.ordered_ns = now_ns
 
-    def admit(self, trip: Trip) -> Trip | None:
+    def admit(self, call: SimulatedCall) -> SimulatedCall | None:
         if self._busy < self._lanes:
             self._busy += 1
-            return trip
-        self._waiting.append(trip)
+            return call
+        self._waiting.append(call)
         return None
 
-    def begin(self, trip: Trip, now_ns: int) -> int:
-        """Set the trip's start time. Return when it begins: a server may still be starting."""
+    def begin(self, call: SimulatedCall, now_ns: int) -> int:
+        """Set the call's start time. Return when it begins: a server may still be starting."""
         if self.where == "server":
             assert self.ordered_ns is not None
-            trip.starting_ns = 0
+            call.starting_ns = 0
             return max(now_ns, self.ordered_ns + self._server_start_ns)
         while self._idle_since and self._idle_since[0] < now_ns - self._keep_warm_ns:
             del self._idle_since[0]
-        trip.cold = not self._idle_since
+        call.cold = not self._idle_since
         if self._idle_since:
             self._idle_since.pop()
-        trip.starting_ns = self._function_start_ns if trip.cold else self._warm_ns
+        call.starting_ns = self._function_start_ns if call.cold else self._warm_ns
         return now_ns
 
-    def run(self, trip: Trip, run_ns: int, now_ns: int) -> None:
+    def run(self, call: SimulatedCall, run_ns: int, now_ns: int) -> None:
         """Begin the update's computation, which slows all others on its device."""
-        trip.place = device = min(self._devices, key=lambda one: len(one.left_ns))
+        call.place = device = min(self._devices, key=lambda one: len(one.left_ns))
         device.look(now_ns)
-        device.left_ns[trip] = run_ns
+        device.left_ns[call] = run_ns
 
-    def next_end(self) -> tuple[int, Trip] | None:
+    def next_end(self) -> tuple[int, SimulatedCall] | None:
         """Return which update ends first, and when, if no other joins."""
         ends = [end for device in self._devices if (end := device.next_end()) is not None]
         return min(ends, key=lambda end: end[0], default=None)
 
-    def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
-        """End or give up the update. Return the next trip in the queue, if it may begin."""
-        device: _Device | None = trip.place
+    def release(self, call: SimulatedCall, now_ns: int, survives: bool) -> SimulatedCall | None:
+        """End or give up the update. Return the next call in the queue, if it may begin."""
+        device: _Device | None = call.place
         if device is not None:
             device.look(now_ns)
-            device.left_ns.pop(trip, None)
+            device.left_ns.pop(call, None)
         if survives and self.where == "function":
             self._idle_since.append(now_ns)
         if self._waiting:
@@ -132,5 +132,5 @@ class SimulatedLearner:
         self._busy -= 1
         return None
 
-    def withdraw(self, trip: Trip) -> None:
-        self._waiting.remove(trip)
+    def withdraw(self, call: SimulatedCall) -> None:
+        self._waiting.remove(call)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from cloud.timing.numbers.profile import Pool
 from cloud.timing.simulation.draws import draw
 from cloud.timing.simulation.network import StartLimit
+from cloud.timing.simulation.simulated_call import SimulatedCall
 from cloud.timing.simulation.speed import Speeds
-from cloud.timing.simulation.trip import Trip
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +40,7 @@ class SimulatedActorPool:
         self._speeds = speeds
         self._seed = seed
         self._at_ready = at_ready
-        self._waiting: deque[Trip] = deque()
+        self._waiting: deque[SimulatedCall] = deque()
         self.actors: list[SimulatedActor] = []
         self._kept: list[SimulatedActor] = []
         self._free: list[int] = []
@@ -63,47 +63,47 @@ class SimulatedActorPool:
             actor.gone_ns, actor.free = now_ns, False
             self._kept.remove(actor)
 
-    def ready(self, actor: SimulatedActor) -> Trip | None:
-        """Mark the actor as started. Return the first trip in the queue, if any."""
+    def ready(self, actor: SimulatedActor) -> SimulatedCall | None:
+        """Mark the actor as started. Return the first call in the queue, if any."""
         if actor.gone_ns is not None:
             return None
         return self._serve(actor)
 
-    def admit(self, trip: Trip) -> Trip | None:
+    def admit(self, call: SimulatedCall) -> SimulatedCall | None:
         while self._free:
             actor = self.actors[heapq.heappop(self._free)]
             if actor.free:
                 actor.free = False
-                trip.place = actor
-                return trip
-        self._waiting.append(trip)
+                call.place = actor
+                return call
+        self._waiting.append(call)
         return None
 
-    def begin(self, trip: Trip, now_ns: int) -> int:
-        actor: SimulatedActor = trip.place
-        trip.cold, actor.used = not actor.used, True
-        trip.starting_ns = self._speeds.warm_ns
+    def begin(self, call: SimulatedCall, now_ns: int) -> int:
+        actor: SimulatedActor = call.place
+        call.cold, actor.used = not actor.used, True
+        call.starting_ns = self._speeds.warm_ns
         return now_ns
 
-    def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
-        """Free the actor, also after a failure: its process is restarted in place. Return the next trip, if any."""
-        actor: SimulatedActor = trip.place
+    def release(self, call: SimulatedCall, now_ns: int, survives: bool) -> SimulatedCall | None:
+        """Free the actor, also after a failure: its process is restarted in place. Return the next call, if any."""
+        actor: SimulatedActor = call.place
         return self._serve(actor) if actor.gone_ns is None else None
 
-    def withdraw(self, trip: Trip) -> None:
-        self._waiting.remove(trip)
+    def withdraw(self, call: SimulatedCall) -> None:
+        self._waiting.remove(call)
 
     def close(self, now_ns: int) -> None:
         for actor in self._kept:
             actor.gone_ns = now_ns
         self._kept.clear()
 
-    def _serve(self, actor: SimulatedActor) -> Trip | None:
+    def _serve(self, actor: SimulatedActor) -> SimulatedCall | None:
         if not self._waiting:
             actor.free = True
             heapq.heappush(self._free, actor.number)
             return None
-        trip = self._waiting.popleft()
+        call = self._waiting.popleft()
         actor.free = False
-        trip.place = actor
-        return trip
+        call.place = actor
+        return call

@@ -15,11 +15,11 @@ _UNKNOWN_NS = 2**62
 
 
 @dataclass(slots=True, eq=False)
-class Trip:
+class SimulatedCall:
     """Submitted, begun (its turn came), arrived at its actor, started, ended there, finished here.
 
     `place` is what runs it, `starting_ns` how long that takes to start. `detours` counts payloads that went by
-    storage. `leg` counts the plans for this trip: events of an earlier leg are void.
+    storage. `leg` counts the plans for this call: events of an earlier leg are void.
     """
 
     work: CallRecord
@@ -70,6 +70,6 @@ class Trip:
         return self._passed(self.arrived_ns, self.end_ns)
 
     def _passed(self, from_ns: int, to_ns: int) -> int:
-        """Return how much of a stage passed before the trip's end: a cancelled call may not have reached it."""
+        """Return how much of a stage passed before the call's end: a cancelled call may not have reached it."""
         last_ns = self.finished_ns
         return (to_ns if to_ns < last_ns else last_ns) - (from_ns if from_ns < last_ns else last_ns)
