@@ -57,8 +57,8 @@ def claim_account(
 class AccountLease:
     """A leased account. `on_step` is called with each step of making and removing functions."""
 
-    def __init__(self, loan: LeaseClaim, on_step: Callable[[dict[str, Any]], None], clock: Clock) -> None:
-        self._loan = loan
+    def __init__(self, claim: LeaseClaim, on_step: Callable[[dict[str, Any]], None], clock: Clock) -> None:
+        self._claim = claim
         self._on_step = on_step
         self._clock = clock
         self._secrets: list[str] = []
@@ -76,7 +76,7 @@ class AccountLease:
 
     @property
     def _row(self) -> QuerySet[SetUp]:
-        return SetUp.objects.filter(connection=self._loan.connection, number=self._loan.number)
+        return SetUp.objects.filter(connection=self._claim.connection, number=self._claim.number)
 
     def _begin(self) -> None:
         requested = self._row.filter(state=CheckState.REQUESTED)
@@ -85,7 +85,7 @@ class AccountLease:
 
     @sensitive_variables()
     def _open(self) -> None:
-        connection = self._loan.connection
+        connection = self._claim.connection
         try:
             self.clients = decrypt.aws_connection(connection).open()
             fields = SECRET_FIELDS[connection.kind]
@@ -94,7 +94,7 @@ class AccountLease:
             raise LeaseRefused(str(error)) from None
 
     def _make(self) -> None:
-        connection, sizes = self._loan.connection, self._loan.made_mb
+        connection, sizes = self._claim.connection, self._claim.made_mb
         if not sizes:
             return
         packed = partial(account_setup.package, connection.emulated)
@@ -104,8 +104,8 @@ class AccountLease:
 
     def _take_away(self) -> bool:
         """Remove the functions that were made. Returns whether all are gone."""
-        owner = account_setup.owner_of(self._loan.connection)
-        return not self._missing_among(aws_removal.remove_sizes(self.clients, owner, self._loan.made_mb))
+        owner = account_setup.owner_of(self._claim.connection)
+        return not self._missing_among(aws_removal.remove_sizes(self.clients, owner, self._claim.made_mb))
 
     def _missing_among(self, steps: Iterator[SetUpStep]) -> bool:
         missing = False
@@ -123,7 +123,7 @@ class AccountLease:
         made = self._row.first()
         if made is None:
             return
-        before = {size for size in made.asked_mb if size not in self._loan.made_mb}
+        before = {size for size in made.asked_mb if size not in self._claim.made_mb}
         remaining = sorted(before | {*kept, *left})
         self._row.update(
             state=CheckState.DONE,
@@ -137,14 +137,14 @@ class AccountLease:
 
 @contextmanager
 def leased_account(
-    loan: LeaseClaim,
+    claim: LeaseClaim,
     *,
     keep: bool = False,
     on_step: Callable[[dict[str, Any]], None] = lambda step: None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Iterator[AccountLease]:
     """The account with functions of all sizes. Functions that were made are removed at the end, unless `keep`."""
-    account = AccountLease(loan, on_step, clock)
+    account = AccountLease(claim, on_step, clock)
     account._begin()
     kept: tuple[int, ...] = ()
     left: tuple[int, ...] = ()
@@ -152,10 +152,10 @@ def leased_account(
         account._open()
         try:
             account._make()
-            kept = loan.made_mb if keep else ()
+            kept = claim.made_mb if keep else ()
             yield account
         finally:
-            if loan.made_mb and not kept and not account._take_away():
-                left = loan.made_mb
+            if claim.made_mb and not kept and not account._take_away():
+                left = claim.made_mb
     finally:
         account._give_back(kept, left)

@@ -69,12 +69,12 @@ def calibrate_account(
     Functions that are missing are made for it and taken away; no more than the limit is spent, whatever happens.
     """
     require_room(connection.project, None, LIMIT_PICODOLLARS, clock.now())
-    loan = claim_account(connection, sizes, clock=clock)
+    claim = claim_account(connection, sizes, clock=clock)
 
     def on_step(step: dict[str, Any]) -> None:
         tell(f"{step['name']}: {step['words']}")
 
-    with leased_account(loan, on_step=on_step, clock=clock) as account:
+    with leased_account(claim, on_step=on_step, clock=clock) as account:
         weights = first_weights(ENVIRONMENT)
         options = LambdaOptions(region=connection.region)
         ledger = MemoryLedger(LIMIT_PICODOLLARS)

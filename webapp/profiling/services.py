@@ -100,10 +100,10 @@ def _queue(
             )
         try:
             require_room(project, user, cost.most, clock.now())
-            loan = account_lease.claim_account(connection, plan.memory_mb, clock=clock)
+            claim = account_lease.claim_account(connection, plan.memory_mb, clock=clock)
         except (account_lease.LeaseRefused, BudgetTooSmall) as error:
             raise ProfileRefused(str(error)) from None
-        number, missing = loan.number, list(loan.made_mb)
+        number, missing = claim.number, list(claim.made_mb)
     profile = MemoryProfile.objects.create(
         project=project,
         connection=connection,

@@ -79,8 +79,8 @@ class _Work:
         """Run calls in the account, paid from a ledger that holds no more than the profile may cost."""
         number = self._profile.set_up_number
         assert number is not None
-        loan = LeaseClaim(connection, number, tuple(self._profile.made_mb))
-        with leased_account(loan, keep=self._profile.keep, on_step=self._step, clock=self._clock) as account:
+        claim = LeaseClaim(connection, number, tuple(self._profile.made_mb))
+        with leased_account(claim, keep=self._profile.keep, on_step=self._step, clock=self._clock) as account:
             weights = first_weights(self._plan.environment)
             options = LambdaOptions(region=connection.region)
             inner = LambdaPlatform(options, account.clients, learner=NoLearner)
