@@ -136,9 +136,9 @@ def _rollout(
     )
 
 
-def timed(script: ReplaySchedule, place: TimingPlace, *, quick: bool) -> list[RetimedRun]:
-    """The script with several seeds of the cloud."""
-    return [retime(script, place, seed=seed) for seed in range(_QUICK_DRAWS if quick else DRAWS)]
+def timed(schedule: ReplaySchedule, place: TimingPlace, *, quick: bool) -> list[RetimedRun]:
+    """The schedule with several seeds of the cloud."""
+    return [retime(schedule, place, seed=seed) for seed in range(_QUICK_DRAWS if quick else DRAWS)]
 
 
 def names() -> list[str]:

@@ -102,7 +102,7 @@ def _sample_sentence(ours: PricedRun, theirs: PricedRun, place: TimingPlace, goa
         for goal in goals
     ]
     core = place.stack.update.mlp
-    macs = max(task.work(1).macs for one in ours.scripts(ours.rounds) for task in one.tasks)
+    macs = max(task.work(1).macs for one in ours.schedules(ours.rounds) for task in one.tasks)
     core_us, gpu_us = (
         one.per_sample_us.value + macs * 1e-6 * one.us_per_million_macs.value for one in (core, gpu)
     )
@@ -116,7 +116,7 @@ def _gradients(run: PricedRun) -> bool:
     """Whether it computed gradients on the learner's machine."""
     return any(
         (task.kind, task.where) == ("gradient", "learner")
-        for one in run.scripts(run.rounds)
+        for one in run.schedules(run.rounds)
         for task in one.tasks
     )
 
@@ -133,7 +133,7 @@ def with_update(place: TimingPlace, **changes: object) -> TimingPlace:
 
 
 def _timed(run: PricedRun, place: TimingPlace) -> list[RetimedRun]:
-    return [retime(one, place, seed=CLOUD_SEED) for one in run.scripts(run.rounds)]
+    return [retime(one, place, seed=CLOUD_SEED) for one in run.schedules(run.rounds)]
 
 
 def usual_round_s(run: PricedRun, place: TimingPlace) -> float:
@@ -145,7 +145,9 @@ def usual_round_s(run: PricedRun, place: TimingPlace) -> float:
 def _alone_ms(run: PricedRun, place: TimingPlace) -> float:
     """How long a gradient takes that shares its GPU with no other."""
     speeds = Speeds(place.profile, place.stack, gpu=place.setting(CLOUD_SEED).learner_gpu)
-    works = [task.work(1) for one in run.scripts(run.rounds) for task in one.tasks if task.kind == "gradient"]
+    works = [
+        task.work(1) for one in run.schedules(run.rounds) for task in one.tasks if task.kind == "gradient"
+    ]
     return float(np.mean([speeds.update_ns(work) for work in works])) / NS * 1000.0
 
 

@@ -76,10 +76,10 @@ def _turned_by(claim: Cheaper, pairs: Sequence[SeedPair]) -> list[dict[str, Any]
                 logs += [math.log(value) * (1 if side == 0 else -1) for value in values]
         return [bool(one < 0.0) for one in logs]
 
-    scripts = [script for pair in pairs for script in pair.ours.scripts(pair.rounds[0])]
+    schedules = [schedule for pair in pairs for schedule in pair.ours.schedules(pair.rounds[0])]
     return [
         {"of": flip.of, "name": flip.name, "value": flip.value, "at": flip.at, "kind": flip.quantity.kind}
-        for flip in reversals(uncertain_numbers(scripts, places), cheaper)
+        for flip in reversals(uncertain_numbers(schedules, places), cheaper)
     ]
 
 

@@ -57,7 +57,7 @@ class PricedRun:
         self.outcome = outcome
         self._read_work = read_work
         self._costs: dict[tuple[str, int, Account], RunCost] = {}
-        self._scripts: dict[int, list[ReplaySchedule]] = {}
+        self._schedules: dict[int, list[ReplaySchedule]] = {}
         self._replays: dict[int, Replays] = {}
         # Of the last place only: a run's costs there are asked for one after the other.
         self._wave_times: tuple[tuple[str, Account], list[WaveTimes | None]] | None = None
@@ -68,28 +68,28 @@ class PricedRun:
 
     @cached_property
     def memory_mb(self) -> int:
-        return self.scripts(self.rounds)[0].memory_mb
+        return self.schedules(self.rounds)[0].memory_mb
 
     @cached_property
     def rounds(self) -> int:
         return max(work.round_no for segment in self._segments for work in segment.works)
 
-    def scripts(self, until: int) -> list[ReplaySchedule]:
+    def schedules(self, until: int) -> list[ReplaySchedule]:
         """The run until that round, to be played on a cloud."""
-        if until not in self._scripts:
-            self._scripts[until] = [ReplaySchedule.of(_until(one, until)) for one in self._segments]
-        return self._scripts[until]
+        if until not in self._schedules:
+            self._schedules[until] = [ReplaySchedule.of(_until(one, until)) for one in self._segments]
+        return self._schedules[until]
 
     def replays(self, until: int) -> Replays:
         """The same, to be played on many clouds at once."""
         if until not in self._replays:
-            self._replays[until] = Replays(self.scripts(until))
+            self._replays[until] = Replays(self.schedules(until))
         return self._replays[until]
 
     @cached_property
     def _waves(self) -> list[WaveRun | None]:
         """The segments that go by waves, each version after the actors that sampled for it."""
-        found = [WaveRun.of(one) for one in self.scripts(self.rounds)]
+        found = [WaveRun.of(one) for one in self.schedules(self.rounds)]
         return [waves if waves is not None and _is_round_by_round(waves) else None for waves in found]
 
     def reached(
@@ -138,7 +138,7 @@ class PricedRun:
         found = []
         for number, times in enumerate(self._wave_times[1]):
             if times is None or times.left_out[lane]:
-                run = retime(self.scripts(until)[number], place, seed=CLOUD_SEEDS[lane])
+                run = retime(self.schedules(until)[number], place, seed=CLOUD_SEEDS[lane])
                 found.append(_played_by_events(run, memory_mb))
             else:
                 found.append(_played_by_waves(times, lane, until, memory_mb))

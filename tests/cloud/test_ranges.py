@@ -82,9 +82,9 @@ def test_draws_repeat_and_a_shared_number_is_drawn_once(run: Recorded) -> None:
 
 
 def test_a_closed_range_is_the_run_itself(run: Recorded) -> None:
-    script, base = ReplaySchedule.of(run.segment), fixed(run.place)
-    ((found,),) = draw_outcomes([script], [base], 1, seed=0)
-    assert found.picodollars == retime(script, base, seed=0).bill.picodollars == run.spent_picodollars
+    schedule, base = ReplaySchedule.of(run.segment), fixed(run.place)
+    ((found,),) = draw_outcomes([schedule], [base], 1, seed=0)
+    assert found.picodollars == retime(schedule, base, seed=0).bill.picodollars == run.spent_picodollars
 
 
 def test_spreads() -> None:

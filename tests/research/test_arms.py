@@ -153,12 +153,12 @@ def test_calculations_are_found_and_tell_where_each_figure_is(tmp_path: Path) ->
 
 def test_a_script_of_rounds_by_hand() -> None:
     """Two rounds of three actors: six rollouts and two updates, each update after its own rollouts."""
-    script = calculation.rounds_of(calculation.HOPPER, 3, 2, memory_mb=2048)
-    assert [task.kind for task in script.tasks] == (["rollout"] * 3 + ["update"]) * 2
-    assert script.tasks[3].after == (0, 1, 2)
-    assert script.tasks[4].after == (3,)
-    assert script.memory_mb == 2048
-    found = retime(script, place_of("functions_starling"), seed=0)
+    schedule = calculation.rounds_of(calculation.HOPPER, 3, 2, memory_mb=2048)
+    assert [task.kind for task in schedule.tasks] == (["rollout"] * 3 + ["update"]) * 2
+    assert schedule.tasks[3].after == (0, 1, 2)
+    assert schedule.tasks[4].after == (3,)
+    assert schedule.memory_mb == 2048
+    found = retime(schedule, place_of("functions_starling"), seed=0)
     assert [one.round_no for one in found.rounds] == [1, 2]
     assert len(found.done) == 8
 

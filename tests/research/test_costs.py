@@ -41,12 +41,12 @@ def test_a_run_s_cost_grows_with_its_rounds_and_leaves_out_evaluations(folder: P
     (segment,) = RunFile(folder, Cell("few", CART, 0)).segments()
     place = place_of("functions_paper")
     with_evaluations = [work for work in segment.works if work.kind == "evaluate"]
-    (script,) = run.scripts(5)
-    assert len(script.tasks) == len(segment.works) - len(with_evaluations) == 5 * (2 + 1)
+    (schedule,) = run.schedules(5)
+    assert len(schedule.tasks) == len(segment.works) - len(with_evaluations) == 5 * (2 + 1)
     # The mean over several seeds of the cloud.
-    bills = [retime(script, place, seed=seed).bill.picodollars for seed in CLOUD_SEEDS]
+    bills = [retime(schedule, place, seed=seed).bill.picodollars for seed in CLOUD_SEEDS]
     assert costs[-1].usd == pytest.approx(sum(bills) / len(bills) / 10**12)
-    whole = retime(script, place, seed=0)
+    whole = retime(schedule, place, seed=0)
     assert [one.round_no for one in whole.rounds] == [1, 2, 3, 4, 5]
 
 

@@ -341,7 +341,7 @@ def test_a_verdict_says_how_slow_samples_and_how_cheap_functions_would_turn_it(
             stack=place.stack.model_copy(update={"update": update.model_copy(update=changes)}),
         )
         seconds = [
-            sum(one.total_s for one in retime(run.scripts(run.rounds)[0], changed, seed=0).rounds)
+            sum(one.total_s for one in retime(run.schedules(run.rounds)[0], changed, seed=0).rounds)
             for run in (ours, theirs)
         ]
         return seconds[0] / seconds[1]

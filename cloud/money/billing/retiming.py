@@ -81,7 +81,7 @@ class _Replay:
     """One replay. `_left` counts, for each task and each cut, the dependencies that have not landed yet."""
 
     def __init__(self, schedule: ReplaySchedule, place: TimingPlace, seed: int) -> None:
-        self._script = schedule
+        self._schedule = schedule
         self._simulation = Simulation(place.profile, place.stack, place.setting(seed))
         self._tariff = place.tariff(schedule.memory_mb)
         self._found = RetimedRun()
@@ -105,7 +105,7 @@ class _Replay:
 
     def run(self) -> RetimedRun:
         self._pay()
-        self._send(self._freed(self._script.first))
+        self._send(self._freed(self._schedule.first))
         while self._flying or self._cuts:
             cut_ns = self._cuts[0][0] if self._cuts else _NEVER_NS
             call = self._simulation.next(min(cut_ns, self._due_ns))
@@ -159,7 +159,7 @@ class _Replay:
 
     def _next_attempt(self, number: int, usual: dict[tuple[str, int], float]) -> CallRecord:
         """Return its next attempt with the current deadline; `usual` caches those of first attempts."""
-        task = self._script.tasks[number]
+        task = self._schedule.tasks[number]
         attempt = self._attempts[number] = self._attempts[number] + 1
         work = task.work(attempt)
         if attempt == 1:
@@ -175,7 +175,7 @@ class _Replay:
     def _land(self, call: SimulatedCall) -> None:
         self._rents.need(self._actors_flying, self._now_s)
         number = self._flying.pop(call.work.id)
-        task = self._script.tasks[number]
+        task = self._schedule.tasks[number]
         self._actors_flying -= task.where == "actor"
         self._book(call)
         self._learn(call)
@@ -193,11 +193,11 @@ class _Replay:
 
     def _landed(self, number: int) -> None:
         """End the task, and send the tasks that only waited for it."""
-        now_ns, task = self._simulation.now_ns, self._script.tasks[number]
+        now_ns, task = self._simulation.now_ns, self._schedule.tasks[number]
         self._landed_ns[number] = now_ns
         if KINDS[task.kind].role == "learning":
             self._learning.append((self._sent_ns[number], now_ns))
-        freed = self._freed(self._script.followers[number])
+        freed = self._freed(self._schedule.followers[number])
         if freed:
             self._send(freed)
 
@@ -210,11 +210,11 @@ class _Replay:
             self._left[number] -= 1
             if self._left[number]:
                 continue
-            if number >= len(self._script.tasks):
-                cut = self._script.cuts[number - len(self._script.tasks)]
+            if number >= len(self._schedule.tasks):
+                cut = self._schedule.cuts[number - len(self._schedule.tasks)]
                 self._cuts.append((self._simulation.now_ns + cut.after_ns, cut))
             elif number in self._given_up:
-                waiting += self._script.followers[number]
+                waiting += self._schedule.followers[number]
             else:
                 freed.append(number)
         return sorted(freed)
@@ -253,7 +253,7 @@ class _Replay:
 
     def _wave_ns(self, round_no: int) -> tuple[int, int]:
         """Return when the round's first call was sent, and when its last one landed, without those that judge."""
-        numbers = self._script.by_round[round_no]
+        numbers = self._schedule.by_round[round_no]
         return min(self._sent_ns[one] for one in numbers), max(self._landed_ns[one] for one in numbers)
 
     def _round(self, updates: Sequence[tuple[ReplayTask, SimulatedCall]]) -> RoundTimes:
@@ -263,18 +263,18 @@ class _Replay:
         task, call = updates[-1]
         end_ns, sent_s = call.finished_ns, call.submitted_ns / NS
         update_s = sum(max(0.0, one.finished_ns / NS - one.submitted_ns / NS) for _, one in updates)
-        match self._script.collects:
+        match self._schedule.collects:
             case "before learning":
                 began_s = max((self._sent_ns[number] for number in task.after), default=0) / NS
                 collect_s = sent_s - began_s
             case "beside learning":
                 # Actors sample meanwhile, and the round waits for both.
-                end_ns = max(self._landed_ns[number] for number in self._script.beside(task))
+                end_ns = max(self._landed_ns[number] for number in self._schedule.beside(task))
                 began_s = self._sent_ns[task.number] / NS
                 collect_s = end_ns / NS - began_s
             case "beside gradients":
                 began_ns = self._version_ns
-                if self._script.by_waves:
+                if self._schedule.by_waves:
                     began_ns, end_ns = self._wave_ns(task.round_no)
                 began_s = began_ns / NS
                 update_s = self._learned_ns(began_ns, end_ns) / NS

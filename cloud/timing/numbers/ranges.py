@@ -201,7 +201,7 @@ def uncertain_numbers(
     schedules: Sequence[ReplaySchedule], places: Sequence[TimingPlace]
 ) -> dict[Key, Quantity]:
     """Return all numbers with a range; of environments only those of the run."""
-    environments = {task.environment for script in schedules for task in script.tasks}
+    environments = {task.environment for schedule in schedules for task in schedule.tasks}
     found: dict[Key, Quantity] = {}
     for place in places:
         for model in (place.profile, place.stack):

@@ -64,8 +64,8 @@ def _of_job(name: str) -> list[RunSegment]:
 
 def retime_run(run: RunToRetime, place: TimingPlace) -> Document:
     """Return the run at `place`: totals, the bill by line, each round, and what re-timing cannot know."""
-    schedules = _scripts(run)
-    found = [retime(script, place, seed=run.options.seed) for script in schedules]
+    schedules = _schedules(run)
+    found = [retime(schedule, place, seed=run.options.seed) for schedule in schedules]
     bill = Bill()
     for one in found:
         bill.include(one.bill)
@@ -90,7 +90,7 @@ def retime_run(run: RunToRetime, place: TimingPlace) -> Document:
             "calls": sum(len(segment.works) for segment in run.segments),
             "bill": _lines(Bill.of(booked)),
         },
-        "notes": list(dict.fromkeys(note for script in schedules for note in script.notes)),
+        "notes": list(dict.fromkeys(note for schedule in schedules for note in schedule.notes)),
     }
 
 
@@ -99,7 +99,7 @@ def ranges(
 ) -> Document:
     """Return p10, p50 and p90 of time and cost over `draws`; with `against`, how often each cloud is cheaper."""
     places = [place] if against is None else [place, against]
-    found = draw_outcomes(_scripts(run), places, draws, seed)
+    found = draw_outcomes(_schedules(run), places, draws, seed)
     document: Document = {"draws": {"count": draws, "seed": seed, **_spreads([one[0] for one in found])}}
     if against is not None:
         cheaper = sum(one.picodollars < other.picodollars for one, other in found)
@@ -115,7 +115,7 @@ def ranges(
 
 def verdict(run: RunToRetime, place: TimingPlace, against: TimingPlace) -> Document:
     """Return which cloud is cheaper at the central values, and which number alone would change that."""
-    schedules, seed = _scripts(run), run.options.seed
+    schedules, seed = _schedules(run), run.options.seed
     one, other = (time_and_cost(schedules, where, seed) for where in (place, against))
     return {
         "against": against.profile.title,
@@ -168,7 +168,7 @@ def _spread_words(found: Document) -> str:
     )
 
 
-def _scripts(run: RunToRetime) -> list[ReplaySchedule]:
+def _schedules(run: RunToRetime) -> list[ReplaySchedule]:
     return schedules_of(run.segments)
 
 
