@@ -195,8 +195,10 @@ class _Forecaster:
         return outlooks
 
     def _outlook(self, plan: ActorPlan, trial: Trial) -> Outlook:
-        course = Extrapolation(self._training, plan, trial)
-        found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()), self._least)
+        extrapolation = Extrapolation(self._training, plan, trial)
+        found = outlook(
+            self._training, extrapolation, self._bill, self._budget, int(plan.actors.max()), self._least
+        )
         if found.ends_by == "nothing":
             raise NoForecast(
                 f"This job would run for years. Set {self._training.progress_unit},"

@@ -20,7 +20,7 @@ MOST_ROUNDS = 1e11
 
 @dataclass(frozen=True)
 class Outlook:
-    """How one course of the job ends: `whole_picodollars` is its cost without a budget."""
+    """How the job ends by one extrapolation: `whole_picodollars` is its cost without a budget."""
 
     ends_by: str
     rounds: float
@@ -109,7 +109,7 @@ def least_rounds(reached: Callable[[float], bool], most: float) -> float:
 
 def outlook(
     training: Training,
-    course: Extrapolation,
+    extrapolation: Extrapolation,
     bill: ForecastBill,
     limit_picodollars: float,
     actors: int,
@@ -121,40 +121,45 @@ def outlook(
     ends = {"steps": inf, "rounds": inf, "minutes": inf}
     stop = training.stop
     if stop.progress_limit is not None:
-        ends["steps"] = course.rounds_of_steps(stop.progress_limit)
+        ends["steps"] = extrapolation.rounds_of_steps(stop.progress_limit)
     if stop.rounds is not None:
         ends["rounds"] = float(stop.rounds)
     if stop.minutes is not None:
-        ends["minutes"] = course.rounds_until(Count.TIME_NS, stop.minutes * 60 * NS)
+        ends["minutes"] = extrapolation.rounds_until(Count.TIME_NS, stop.minutes * 60 * NS)
     ends_by = min(ends, key=lambda name: ends[name])
     if ends[ends_by] == inf:
         ends_by = "nothing"
     rounds = min(ends.get(ends_by, inf), MOST_ROUNDS)
-    whole = sum(bill.parts(course.after(rounds)).values())
+    whole = sum(bill.parts(extrapolation.after(rounds)).values())
     affordable = 0.0
     if least <= limit_picodollars:
-        affordable = _affordable(training, course, bill, limit_picodollars, actors, rounds)
+        affordable = _affordable(training, extrapolation, bill, limit_picodollars, actors, rounds)
     if affordable < rounds:
         ends_by, rounds = "budget", affordable
-    counts = course.after(rounds, ended=ends_by != "budget") if rounds else no_counts()
-    return Outlook(ends_by, rounds, counts, bill.parts(counts), whole, course.longest_round_s)
+    counts = extrapolation.after(rounds, ended=ends_by != "budget") if rounds else no_counts()
+    return Outlook(ends_by, rounds, counts, bill.parts(counts), whole, extrapolation.longest_round_s)
 
 
 def _affordable(
-    training: Training, course: Extrapolation, bill: ForecastBill, limit: float, actors: int, rounds: float
+    training: Training,
+    extrapolation: Extrapolation,
+    bill: ForecastBill,
+    limit: float,
+    actors: int,
+    rounds: float,
 ) -> float:
     """Return how many of the rounds are made before the ledger refuses: each time the worst case must still fit.
 
     The first always does.
     """
     every = training.evaluation.every_rounds
-    if every <= rounds and _cost(course, bill, every) + bill.first_evaluation(actors) > limit:
+    if every <= rounds and _cost(extrapolation, bill, every) + bill.first_evaluation(actors) > limit:
         rounds = float(every)
-    usable = limit - bill.kept_back(actors, course.longest_round_s)
-    if _cost(course, bill, rounds) <= usable:
+    usable = limit - bill.kept_back(actors, extrapolation.longest_round_s)
+    if _cost(extrapolation, bill, rounds) <= usable:
         return rounds
-    return max(1.0, least_rounds(lambda at: _cost(course, bill, at) > usable, rounds) - 1)
+    return max(1.0, least_rounds(lambda at: _cost(extrapolation, bill, at) > usable, rounds) - 1)
 
 
-def _cost(course: Extrapolation, bill: ForecastBill, rounds: float) -> float:
-    return sum(bill.parts(course.after(rounds, ended=False)).values())
+def _cost(extrapolation: Extrapolation, bill: ForecastBill, rounds: float) -> float:
+    return sum(bill.parts(extrapolation.after(rounds, ended=False)).values())
