@@ -55,7 +55,7 @@ class DatabaseMailbox:
         self._epoch = epoch
         self._clock = clock
         self._calls = PulledCall.objects.filter(box_id=job_id)
-        self._ear = _DoorbellListener(job_id)
+        self._listener = _DoorbellListener(job_id)
         self._forgot_s = time.monotonic()
 
     @transaction.atomic
@@ -99,15 +99,15 @@ class DatabaseMailbox:
     def take(self, timeout_s: float) -> list[OfferEnd]:
         end_s = time.monotonic() + timeout_s
         while True:
-            self._ear.clear()
+            self._listener.clear()
             found = self._found()
             left_s = end_s - time.monotonic()
-            if found or left_s <= 0 or self._ear.woken():
+            if found or left_s <= 0 or self._listener.woken():
                 return found
-            self._ear.wait(min(left_s, _LOOK_EVERY_S if self._ear.hears else _LOOK_UNHEARD_S))
+            self._listener.wait(min(left_s, _LOOK_EVERY_S if self._listener.hears else _LOOK_UNHEARD_S))
 
     def wake(self) -> None:
-        self._ear.wake()
+        self._listener.wake()
 
     def stay(self, seconds: float) -> None:
         mine = Box.objects.filter(pk=self._job_id, epoch=self._epoch, closed=False)
@@ -126,7 +126,7 @@ class DatabaseMailbox:
             services.close_box(job_id=self._job_id, epoch=self._epoch)
         else:
             services.leave_box(job_id=self._job_id, epoch=self._epoch, clock=self._clock)
-        self._ear.close()
+        self._listener.close()
 
     def _found(self) -> list[OfferEnd]:
         now = self._now()
