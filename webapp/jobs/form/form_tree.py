@@ -63,7 +63,7 @@ class Leaf:
         return self.was_shown or self._as_shown(self.was)
 
     @property
-    def has_way_back(self) -> bool:
+    def can_reset(self) -> bool:
         """Whether the control can be reset."""
         choices = getattr(self.bound.field, "choices", None)
         return choices is None or self.was in dict(choices)
