@@ -18,7 +18,7 @@ HELD_EVALUATIONS = 3
 
 
 @dataclass(frozen=True)
-class Halt:
+class RunEnd:
     """Why a run stops: by its rule, because a person wants it, because the money is gone or because nothing works."""
 
     code: StopCode
@@ -31,46 +31,46 @@ def verdict(
     score: Score = RETURN,
     progress_unit: str = "steps",
     round_name: str = "round",
-) -> Halt | None:
+) -> RunEnd | None:
     """Return why the run is over now, or None. A target counts before a limit that was reached in the same round."""
     scores, target, limit = progress.evaluation_means, rule.target_score, rule.progress_limit
     if target is not None and _held(scores, target, score):
-        return Halt(
+        return RunEnd(
             "target",
             f"the evaluation {score.name} stayed at {score.bound(target)} for {HELD_EVALUATIONS} evaluations",
         )
     if limit is not None and progress.total_progress >= limit:
-        return Halt("steps", f"reached {limit:,} {progress_unit}")
+        return RunEnd("steps", f"reached {limit:,} {progress_unit}")
     if rule.rounds is not None and progress.round_no >= rule.rounds:
-        return Halt("rounds", f"reached {rule.rounds:,} {round_name}s")
+        return RunEnd("rounds", f"reached {rule.rounds:,} {round_name}s")
     if rule.minutes is not None and progress.elapsed_s >= rule.minutes * 60:
-        return Halt("minutes", f"{rule.minutes:g} minutes of platform time have passed")
+        return RunEnd("minutes", f"{rule.minutes:g} minutes of platform time have passed")
     patience = rule.no_progress_evaluations
     if patience is not None and _evaluations_since_best(scores, score) >= patience:
         best = score.best(scores)
-        return Halt("no_progress", f"{patience} evaluations in a row brought no new best of {best:.1f}")
+        return RunEnd("no_progress", f"{patience} evaluations in a row brought no new best of {best:.1f}")
     return None
 
 
-_WISHES: Mapping[Desired, Halt] = {
-    "cancelled": Halt("cancelled", "stopped by hand"),
-    "paused": Halt("paused", "paused"),
+_WISHES: Mapping[Desired, RunEnd] = {
+    "cancelled": RunEnd("cancelled", "stopped by hand"),
+    "paused": RunEnd("paused", "paused"),
 }
 
 
-def wished_end(desired: Desired) -> Halt | None:
+def wished_end(desired: Desired) -> RunEnd | None:
     """Return the end that a person wants, or None."""
     return _WISHES.get(desired)
 
 
-def end_by_outcome(outcome: Outcome) -> Halt | None:
+def end_by_outcome(outcome: Outcome) -> RunEnd | None:
     """Return why a run is over once a call has ended like this, or None: the budget refused it or cut it off, or no
     later call can succeed until a person acts.
     """
     if outcome.status == "refused" or outcome.reason_code == "budget":
-        return Halt("budget", outcome.reason)
+        return RunEnd("budget", outcome.reason)
     if outcome.status == "failed" and outcome.reason_code in FAULTS_THAT_END_A_RUN:
-        return Halt("failing", outcome.reason)
+        return RunEnd("failing", outcome.reason)
     return None
 
 

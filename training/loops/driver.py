@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from training.engine.codec import Document, decode
 from training.engine.messages import FAULTS_NOT_RETRIED, Event, Outcome
-from training.engine.stopping import Halt
+from training.engine.stopping import RunEnd
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Landed
 from training.loops.run import TrainingRun
@@ -50,39 +50,39 @@ class Driver:
         self._stopping = False
         self._learned_from_s = self.started_s
 
-    def go(self) -> Generator[Event, None, Halt]:
+    def go(self) -> Generator[Event, None, RunEnd]:
         """Run until there is a reason to stop."""
-        run, halt = self.run, None
-        while halt is None:
+        run, run_end = self.run, None
+        while run_end is None:
             try:
-                halt = yield from self._follow(self.loop.send())
-                if halt is None and not len(run.flight):
-                    halt = Halt("failing", self.loop.last_failure)
+                run_end = yield from self._follow(self.loop.send())
+                if run_end is None and not len(run.flight):
+                    run_end = RunEnd("failing", self.loop.last_failure)
             except NothingWorks as error:
-                halt = Halt("failing", str(error))
-            if halt is None:
+                run_end = RunEnd("failing", str(error))
+            if run_end is None:
                 run.flight.waiting_for = self.loop.waiting_for
                 landed = yield from run.flight.next()
                 self.look()
                 if landed is not None:
-                    halt = yield from self._take(landed)
-                halt = run.flight.halt or halt
-        return halt
+                    run_end = yield from self._take(landed)
+                run_end = run.flight.run_end or run_end
+        return run_end
 
     def look(self) -> None:
         """Time may have passed since the last call landed."""
 
-    def stop(self, halt: Halt) -> Iterator[Event]:
+    def stop(self, run_end: RunEnd) -> Iterator[Event]:
         """Receive what is in flight, and keep it if the loop does."""
         self._stopping = True
         loop, flight = self.loop, self.run.flight
         after = dict.fromkeys(loop.after)
-        for landed in (yield from flight.drain(halt)):
+        for landed in (yield from flight.drain(run_end)):
             after[landed.name] = None
             if loop.keeps_what_lands_late and not self._judges(landed):
                 yield from self._land(landed, stopping=True)
         loop.after = tuple(after)
-        yield from self._follow(loop.stop(out_of_money=halt.code == "budget"))
+        yield from self._follow(loop.stop(out_of_money=run_end.code == "budget"))
         while len(flight):
             rest = yield from flight.next()
             if rest is not None:
@@ -91,19 +91,19 @@ class Driver:
         if loop.keeps_data and loop.keeps_what_lands_late:
             self._keep()
 
-    def _take(self, landed: Landed) -> Generator[Event, None, Halt | None]:
+    def _take(self, landed: Landed) -> Generator[Event, None, RunEnd | None]:
         if self._judges(landed):
             return (yield from self._take_judgement(landed))
-        stopping = self.run.flight.halt is not None
+        stopping = self.run.flight.run_end is not None
         if stopping and not self.loop.keeps_what_lands_late:
             return None
         return (yield from self._land(landed, stopping=stopping))
 
-    def _land(self, landed: Landed, *, stopping: bool) -> Generator[Event, None, Halt | None]:
+    def _land(self, landed: Landed, *, stopping: bool) -> Generator[Event, None, RunEnd | None]:
         try:
             return (yield from self._follow(self.loop.land(self._landing(landed, stopping=stopping))))
         except NothingWorks as error:
-            return Halt("failing", str(error))
+            return RunEnd("failing", str(error))
 
     def _landing(self, landed: Landed, *, stopping: bool) -> Landing:
         """Return what the loop needs to know of a call that has landed."""
@@ -122,22 +122,22 @@ class Driver:
         distances = dict(made.result.get("distances", ()))
         return Landing(landed.name, True, samples=int(made.result["env_steps"]), distances=distances)
 
-    def _follow(self, steps: Iterator[Step]) -> Generator[Event, None, Halt | None]:
+    def _follow(self, steps: Iterator[Step]) -> Generator[Event, None, RunEnd | None]:
         """Do one step after the other. Return why the run ends, if a round's end says so."""
         for step in steps:
             match step:
                 case EndRound():
                     yield from self._end_round(step)
-                    halt = yield from self._between_rounds()
+                    run_end = yield from self._between_rounds()
                 case KeepData() | PlanAgain():
                     if isinstance(step, KeepData):
                         self._keep()
-                    halt = self._plan_again()
+                    run_end = self._plan_again()
                 case _:
                     yield from self._do(step)
-                    halt = None
-            if halt is not None:
-                return halt
+                    run_end = None
+            if run_end is not None:
+                return run_end
         return None
 
     def _do(self, step: Step) -> Iterator[Event]:
@@ -168,14 +168,14 @@ class Driver:
         """What a checkpoint holds of the loop."""
         return self.loop.kept()
 
-    def _plan_again(self) -> Halt | None:
-        halt = self._end()
-        if halt is None:
+    def _plan_again(self) -> RunEnd | None:
+        run_end = self._end()
+        if run_end is None:
             self._begin_round()
-        return halt
+        return run_end
 
-    def _end(self) -> Halt | None:
-        return self.run.flight.halt or self.run.over()
+    def _end(self) -> RunEnd | None:
+        return self.run.flight.run_end or self.run.over()
 
     def _begin_round(self) -> None:
         self.loop.begin_round(self.run.plan())
@@ -204,21 +204,21 @@ class Driver:
                 return now_s - self.started_s
         return max(0.0, now_s - self.started_s - self.run.learning_s_in_round)
 
-    def _between_rounds(self) -> Generator[Event, None, Halt | None]:
+    def _between_rounds(self) -> Generator[Event, None, RunEnd | None]:
         """Judge and save where it is due, and begin the next round, unless the run stops. Return why there is none."""
         run, loop = self.run, self.loop
-        if self._stopping or run.flight.halt is not None:
-            return run.flight.halt
+        if self._stopping or run.flight.run_end is not None:
+            return run.flight.run_end
         alone = loop.judges_alone
         if alone and run.evaluation_due:
             loop.after = yield from run.evaluate(loop.after)
         yield from run.save_if_due()
-        halt = self._end()
-        if halt is None:
+        run_end = self._end()
+        if run_end is None:
             self._begin_round()
             if run.evaluation_due and not alone and self._evaluation is None:
                 self._judge_beside()
-        return halt
+        return run_end
 
     def _judge_beside(self) -> None:
         """Judge the newest version beside everything else."""
@@ -229,7 +229,7 @@ class Driver:
     def _judges(self, landed: Landed) -> bool:
         return self._evaluation is not None and self._evaluation.expects(landed)
 
-    def _take_judgement(self, landed: Landed) -> Generator[Event, None, Halt | None]:
+    def _take_judgement(self, landed: Landed) -> Generator[Event, None, RunEnd | None]:
         evaluation, loop = self._evaluation, self.loop
         assert evaluation is not None
         evaluation.land(landed)
@@ -237,13 +237,13 @@ class Driver:
         if evaluation.complete:
             loop.after, loop.judging, self._evaluation = evaluation.names, False, None
             yield from self.run.record_evaluation(evaluation)
-            halt = self.run.over()
-            if halt is not None:
-                return halt
+            run_end = self.run.over()
+            if run_end is not None:
+                return run_end
         try:
             return (yield from self._follow(loop.judged()))
         except NothingWorks as error:
-            return Halt("failing", str(error))
+            return RunEnd("failing", str(error))
 
 
 def job_of(run: TrainingRun) -> LoopJob:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from training.data.shard import BadShard
 from training.data.store import MissingData
 from training.engine.messages import Event
-from training.engine.stopping import Halt
+from training.engine.stopping import RunEnd
 from training.loops.driver import Driver
 from training.loops.gradient_driver import GradientDriver
 from training.loops.run import TrainingRun
@@ -18,15 +18,15 @@ DRIVERS: dict[str, type[Driver]] = {"staleness_aware": GradientDriver}
 
 def drive(run: TrainingRun) -> Iterator[Event]:
     """Run a loop to the end of its run. Data that is not there any more, or was changed, ends it too."""
-    halt = run.over()
+    run_end = run.over()
     after: tuple[str, ...] = ()
-    if halt is None:
+    if run_end is None:
         driver = DRIVERS.get(run.spec.loop.kind, Driver)(run)
         try:
-            halt = yield from driver.go()
-            yield from driver.stop(halt)
+            run_end = yield from driver.go()
+            yield from driver.stop(run_end)
         except (MissingData, BadShard) as error:
-            halt = Halt("failing", f"the data cannot be read: {error}")
-            yield from run.flight.drain(halt)
+            run_end = RunEnd("failing", f"the data cannot be read: {error}")
+            yield from run.flight.drain(run_end)
         after = driver.loop.after
-    yield from run.end(halt, after)
+    yield from run.end(run_end, after)

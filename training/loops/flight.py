@@ -17,7 +17,7 @@ from training.engine.messages import (
 )
 from training.engine.ports import ControlSource, Platform
 from training.engine.reports import Usage
-from training.engine.stopping import Halt, end_by_outcome, wished_end
+from training.engine.stopping import RunEnd, end_by_outcome, wished_end
 
 _TICK_S = 1.0
 _SAME_AGAIN = FAULTS_NOT_RETRIED | {"refused_gradient"}
@@ -72,7 +72,7 @@ class Flight:
         self._flying: dict[str, _Flying] = {}
         self._last_tick_s = platform.now_s()
         self._tally = Tally()
-        self.halt: Halt | None = None
+        self.run_end: RunEnd | None = None
         self.waiting_for = ""
 
     def __len__(self) -> int:
@@ -88,16 +88,16 @@ class Flight:
         self._flying[call.id] = _Flying(call, attempts)
         self._platform.submit(call)
 
-    def check_control(self) -> Halt | None:
+    def check_control(self) -> RunEnd | None:
         """Return why the run must halt, if the user wants it to stop; cancels the calls in flight then."""
-        if self.halt is None:
+        if self.run_end is None:
             wished = wished_end(self._control().desired)
             if wished is not None:
                 self.stop(wished)
-        return self.halt
+        return self.run_end
 
-    def stop(self, halt: Halt) -> None:
-        self.halt = self.halt or halt
+    def stop(self, run_end: RunEnd) -> None:
+        self.run_end = self.run_end or run_end
         for call_id in self._flying:
             self._platform.cancel(call_id)
 
@@ -133,17 +133,17 @@ class Flight:
                 landed[one.name] = one
         return [landed[name] for name in names]
 
-    def drain(self, halt: Halt) -> Generator[Event, None, list[Landed]]:
+    def drain(self, run_end: RunEnd) -> Generator[Event, None, list[Landed]]:
         """Cancel all calls in flight and return their ends: some may have been done before. Afterwards new calls may
         be sent and the user may stop again.
         """
-        self.stop(halt)
+        self.stop(run_end)
         ended = []
         while self._flying:
             landed = yield from self.next()
             if landed is not None:
                 ended.append(landed)
-        self.halt = None
+        self.run_end = None
         return ended
 
     def _take(self, outcome: Outcome, flying: _Flying) -> Generator[Event, None, Landed | None]:
@@ -168,7 +168,7 @@ class Flight:
             if is_bad and kind.role == "learning" and not kind.makes_version:
                 self._tally.unusable.append(outcome)
             in_vain = outcome.reason_code in _SAME_AGAIN
-            again = call.attempt < flying.attempts and self.halt is None and not in_vain
+            again = call.attempt < flying.attempts and self.run_end is None and not in_vain
             yield _call_failed(call, outcome, again)
             if again:
                 self._tally.retried_calls += 1

@@ -22,7 +22,7 @@ from training.engine.messages import (
 from training.engine.ports import CheckpointStore, ControlSource, Metered, Platform
 from training.engine.reports import GradientsReport, Spend
 from training.engine.seeds import derive
-from training.engine.stopping import Halt, fraction_done, verdict
+from training.engine.stopping import RunEnd, fraction_done, verdict
 from training.engine.unfinished import Unfinished
 from training.loops.attempts import attempts_of
 from training.loops.evaluation import Evaluation
@@ -73,14 +73,14 @@ class TrainingRun:
         """Return the seconds of the platform's time since the run began, earlier processes included."""
         return self._platform.now_s() - self._began_s
 
-    def over(self) -> Halt | None:
+    def over(self) -> RunEnd | None:
         """Return why the run ends before the next round, or None: by its stop rule, by the user or by the budget."""
         spec = self.spec
-        halt = verdict(spec.stop, self.progress, spec.score, spec.progress_unit, spec.round_name)
-        if halt is not None:
-            return halt
+        run_end = verdict(spec.stop, self.progress, spec.score, spec.progress_unit, spec.round_name)
+        if run_end is not None:
+            return run_end
         drain = self._control().drain
-        return self.flight.check_control() or (Halt("budget", drain) if drain else None)
+        return self.flight.check_control() or (RunEnd("budget", drain) if drain else None)
 
     @property
     def bounds(self) -> Bounds:
@@ -281,12 +281,12 @@ class TrainingRun:
         if self.progress.round_no % self.spec.checkpoints.every_rounds == 0 or self._control().checkpoint_now:
             yield from self._save()
 
-    def end(self, halt: Halt, after: tuple[str, ...]) -> Iterator[Event]:
+    def end(self, run_end: RunEnd, after: tuple[str, ...]) -> Iterator[Event]:
         """Evaluate once more if the run ended by its own rule, save a checkpoint, and yield `Stopped`. `after` are the
         tasks that landed before.
         """
         if (
-            halt.code in OWN_ENDS
+            run_end.code in OWN_ENDS
             and self.progress.round_no
             and self.progress.evaluated_round != self.progress.round_no
         ):
@@ -296,8 +296,8 @@ class TrainingRun:
         means = self.progress.evaluation_means
         spend = self._spend()
         yield Stopped(
-            reason_code=halt.code,
-            reason=halt.reason,
+            reason_code=run_end.code,
+            reason=run_end.reason,
             rounds=self.progress.round_no,
             progress=self.progress.total_progress,
             platform_s=self.progress.elapsed_s,
