@@ -130,7 +130,7 @@ class QuadraticTask(Task[Quadratic]):
         start = state_of(decode(progress.learner)["theta"], 0)
         return Progress(learner=start, weights=start)
 
-    def unlike(self, other: Quadratic) -> tuple[str, object] | None:
+    def incompatible_part(self, other: Quadratic) -> tuple[str, object] | None:
         return ("dimension", other.dimension) if other.dimension != self.spec.dimension else None
 
     def sample(self, slot: int) -> SlopeRequest:

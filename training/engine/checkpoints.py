@@ -130,7 +130,7 @@ class Progress:
         from training.tasks.kinds import task_of
 
         progress, stored = _decode(data, spec)
-        if words := task_of(spec).unfinishable(stored, progress.unfinished):
+        if words := task_of(spec).unfinished_reason(stored, progress.unfinished):
             raise CheckpointError(
                 f"when the checkpoint was made, learners were in the middle of data, {words}; resume it so, or begin a"
                 " new run with its weights"
@@ -169,7 +169,7 @@ def _decode(data: bytes, spec: Training) -> tuple[Progress, Training]:
         )
     except (CodecError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
-    if (other := task_of(spec).unlike(stored)) is not None:
+    if (other := task_of(spec).incompatible_part(stored)) is not None:
         part, value = other
         raise CheckpointError(
             f"the checkpoint was made with another {part} ({value!r}); it fits only that one"

@@ -147,5 +147,5 @@ class AgentSpec(Protocol[P_co]):
     def rehearsing(self, recorded: Sequence[Sequence[RoundReport]]) -> Rehearsals:
         """Return rehearsals on recorded trainings. Raises ValueError if they cannot be rehearsed with."""
 
-    def unlike(self, other: Spaces) -> str:
+    def mismatch(self, other: Spaces) -> str:
         """Return why an agent with these spaces cannot be trained on; empty if it can."""

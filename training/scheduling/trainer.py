@@ -59,7 +59,7 @@ def initial_state(spec: AgentSpec[ScalingPolicy], *, begin_with: bytes | None = 
     if begin_with is None:
         return fresh
     other = LearnerState.decode(begin_with)
-    if why := spec.unlike(other.spaces):
+    if why := spec.mismatch(other.spaces):
         raise ValueError(why)
     return LearnerState(
         version=0,

@@ -25,7 +25,7 @@ from training.rl.algorithms.ppo import PPO
 from training.rl.environments.making import can_travel, spaces_of, stepped_by
 from training.rl.learner import LearnerState
 from training.spec import TrainingSpec
-from training.tasks.task import Judging, Task, Unfit
+from training.tasks.task import Judging, Mismatch, Task
 from training.tasks.training import TrainingFacts
 
 CALLS_AT_MOST = 16
@@ -86,13 +86,13 @@ class ReinforcementLearning(Task[TrainingSpec]):
         )
         return Progress(learner=state.encode(), weights=state.actor_weights(spec.network))
 
-    def unlike(self, other: TrainingSpec) -> tuple[str, object] | None:
+    def incompatible_part(self, other: TrainingSpec) -> tuple[str, object] | None:
         for part in ("environment", "network"):
             if getattr(other, part) != getattr(self.spec, part):
                 return part, getattr(other, part)
         return None
 
-    def unfinishable(self, other: TrainingSpec, unfinished: Unfinished) -> str:
+    def unfinished_reason(self, other: TrainingSpec, unfinished: Unfinished) -> str:
         mine, theirs = self.spec.algorithm, other.algorithm
         begun = [one for one in unfinished.slices if one.passes]
         if (begun or unfinished.gradients) and mine.kind != theirs.kind:
@@ -108,16 +108,16 @@ class ReinforcementLearning(Task[TrainingSpec]):
             return f"in {theirs.passes} passes"
         return ""
 
-    def unfit(self, other: TrainingSpec) -> list[Unfit]:
+    def mismatches(self, other: TrainingSpec) -> list[Mismatch]:
         mine, learned = self.spec, other.algorithm.normalise_observations
         found = [
-            Unfit(part, path)
+            Mismatch(part, path)
             for part, path in (("environment", "environment.id"), ("network", "network"))
             if getattr(other, part) != getattr(mine, part)
         ]
         if learned != mine.algorithm.normalise_observations:
             path = "algorithm.normalise_observations"
-            found.append(Unfit("normalise observations", path, "with it" if learned else "without it"))
+            found.append(Mismatch("normalise observations", path, "with it" if learned else "without it"))
         return found
 
     def notes(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from training.supervised.models.card import TrainedModel
 from training.supervised.models.model import Parameters
 from training.supervised.pushes import shapes_of
 from training.tasks.supervised_spec import SCORE_CALLS_AT_MOST, Supervised
-from training.tasks.task import Judging, Task, Unfit
+from training.tasks.task import Judging, Mismatch, Task
 
 _DIVERGED = "The loss is not a finite number any more: choose a smaller learning rate."
 
@@ -97,7 +97,7 @@ class SupervisedLearning(Task[Supervised]):
     def _start(self, state: DescentState) -> Progress:
         return Progress(learner=state.encode(), weights=state.weights)
 
-    def unlike(self, other: Supervised) -> tuple[str, object] | None:
+    def incompatible_part(self, other: Supervised) -> tuple[str, object] | None:
         mine = self.spec
         for part, theirs, ours in (
             ("data set", other.data, mine.data),
@@ -110,11 +110,11 @@ class SupervisedLearning(Task[Supervised]):
                 return part, theirs
         return None
 
-    def unfit(self, other: Supervised) -> list[Unfit]:
+    def mismatches(self, other: Supervised) -> list[Mismatch]:
         """Parameters fit the model and the data that they were learned with."""
         parts = (("data set", "data", "data"), ("model", "model", "model.kind"))
         return [
-            Unfit(part, path)
+            Mismatch(part, path)
             for part, name, path in parts
             if getattr(other, name) != getattr(self.spec, name)
         ]

@@ -32,7 +32,7 @@ class Judging:
 
 
 @dataclass(frozen=True)
-class Unfit:
+class Mismatch:
     """A part of a spec that does not fit weights which another spec learned. `path` leads to its field. `learned` says
     how the weights were learned instead; empty if they were learned with another such part.
     """
@@ -74,20 +74,20 @@ class Task(ABC, Generic[SpecOfKind]):
     def fork(self, progress: Progress) -> Progress:
         """Return the start of a run that begins with the weights of another. Raises CheckpointError."""
 
-    def unlike(self, other: SpecOfKind) -> tuple[str, object] | None:
+    def incompatible_part(self, other: SpecOfKind) -> tuple[str, object] | None:
         """Return the name and value of a part in which `other` learns something else, so that its checkpoints do not
         fit; None if they do.
         """
         return None
 
-    def unfinishable(self, other: SpecOfKind, unfinished: Unfinished) -> str:
+    def unfinished_reason(self, other: SpecOfKind, unfinished: Unfinished) -> str:
         """Return how learners of `other` began what this spec cannot finish; empty if it can."""
         return ""
 
-    def unfit(self, other: SpecOfKind) -> list[Unfit]:
+    def mismatches(self, other: SpecOfKind) -> list[Mismatch]:
         """Return all parts of this spec that do not fit the weights which `other` learned."""
-        part = self.unlike(other)
-        return [] if part is None else [Unfit(part[0], part[0])]
+        part = self.incompatible_part(other)
+        return [] if part is None else [Mismatch(part[0], part[0])]
 
     def notes(self) -> tuple[str, ...]:
         """Return what a user should know before the first round."""

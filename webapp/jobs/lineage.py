@@ -15,7 +15,7 @@ from typing import Any
 
 from training.engine.checkpoints import CheckpointError, read_checkpoint
 from training.tasks.kinds import task_of
-from training.tasks.task import Unfit
+from training.tasks.task import Mismatch
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.models import Job, Origin, OriginKind
 from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint, checkpoint_path
@@ -55,10 +55,10 @@ class Source:
             return []
         was, now = self.job.parsed_spec().training, spec.training
         if was.kind != now.kind:
-            return [self._problem(Unfit("kind", "kind"))]
-        return [self._problem(one) for one in task_of(now).unfit(was)]
+            return [self._problem(Mismatch("kind", "kind"))]
+        return [self._problem(one) for one in task_of(now).mismatches(was)]
 
-    def _problem(self, one: Unfit) -> SpecProblem:
+    def _problem(self, one: Mismatch) -> SpecProblem:
         path, name = f"training.{one.path}", self.job.name
         if one.learned:
             why = f"the weights of {name} were learned {one.learned}."

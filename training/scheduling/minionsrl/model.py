@@ -181,7 +181,7 @@ class SchedulingSpec(SchedulingSettings):
     def rehearsing(self, recorded: Sequence[Sequence[RoundReport]]) -> Rehearsal:
         return Rehearsal(recorded, self)
 
-    def unlike(self, other: Spaces) -> str:
+    def mismatch(self, other: Spaces) -> str:
         if other == self.spaces:
             return ""
         most = other.action_counts[0] if other.action_counts else 0

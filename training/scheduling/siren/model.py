@@ -182,7 +182,7 @@ class SirenSpec(SirenSettings):
     def rehearsing(self, recorded: Sequence[Sequence[RoundReport]]) -> ArithmeticRehearsals:
         return ArithmeticRehearsals(ArithmeticCloud.fit(recorded), self, self.decisions(recorded))
 
-    def unlike(self, other: Spaces) -> str:
+    def mismatch(self, other: Spaces) -> str:
         if other == self.spaces:
             return ""
         return (
