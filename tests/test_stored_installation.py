@@ -51,6 +51,20 @@ CHANGED_ON_PURPOSE: tuple[tuple[str, str], ...] = (
         "UPDATE django_session SET session_key = '1716798aa372a6c3084b30466a76e236bcfbc64c'"
         " WHERE session_key = 'anx0nz22mpkfnsb8ojpzu90jlm0g7vva'",
     ),
+    *(
+        (
+            "What every kind of training has is not named by reinforcement learning.",
+            f"ALTER TABLE jobs_job RENAME COLUMN {old} TO {new}",
+        )
+        for old, new in (
+            ("environment", "subject"),
+            ("env_steps", "total_progress"),
+            ("episode_return_mean", "training_score"),
+            ("return_best", "best_training_score"),
+            ("return_least", "worst_training_score"),
+            ("evaluation_return_mean", "evaluated_score"),
+        )
+    ),
 )
 """What migrations change in stored rows: the reason, and SQL that makes the same change in the old tables."""
 

@@ -106,10 +106,10 @@ class JobAdmin(ReadOnlyAdmin):
     ordering = ("-created_at",)
     fields = (
         *("id", "name", "project", "created_by", "created_at", "archived_at", "deleted_at"),
-        *("algorithm", "environment", "cloud", "simulated", "emulated"),
+        *("algorithm", "subject", "cloud", "simulated", "emulated"),
         *("desired", "observed", "reason_code", "reason", "since", "started_at", "finished_at"),
         *("lease_owner", "lease_epoch", "lease_expires_at", "crashes", "losses"),
-        *("round_no", "env_steps", "actors", "actors_least", "actors_most", "last_seq"),
+        *("round_no", "total_progress", "actors", "actors_least", "actors_most", "last_seq"),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:

@@ -47,10 +47,10 @@ def _succeeded(job: Job, score: float, usd: float) -> None:
         "Reached 245,760 steps.",
         minutes=90,
         round_no=120,
-        env_steps=245_760,
+        total_progress=245_760,
         actors=8,
-        episode_return_mean=score,
-        evaluation_return_mean=score,
+        training_score=score,
+        evaluated_score=score,
         platform_s=270.0,
         finished_at=SYSTEM_CLOCK.now(),
     )

@@ -199,10 +199,10 @@ def running_job(project: Project, user: User) -> Job:
         Observed.RUNNING,
         "Round 141: 12 of 12 calls in flight.",
         round_no=140,
-        env_steps=286_720,
+        total_progress=286_720,
         actors=12,
-        episode_return_mean=round_report(140).score,
-        evaluation_return_mean=evaluation(140).score,
+        training_score=round_report(140).score,
+        evaluated_score=evaluation(140).score,
         platform_s=322.4,
     )
     spend(job, 0.448, 0.0312)
@@ -233,10 +233,10 @@ def job_stopped_by_budget(project: Project, user: User) -> Job:
         "budget",
         minutes=47,
         round_no=78,
-        env_steps=159_744,
+        total_progress=159_744,
         actors=8,
-        episode_return_mean=round_report(78).score,
-        evaluation_return_mean=evaluation(60).score,
+        training_score=round_report(78).score,
+        evaluated_score=evaluation(60).score,
         platform_s=179.4,
     )
     spend(job, 0.25)
@@ -283,7 +283,7 @@ def jobs_in_every_state(project: Project, user: User) -> None:
     )  # fmt: skip
     for preset, name, observed, reason, minutes, steps, actors, reward in rows:
         job = submitted(project, user, preset, name, "2.00")
-        put(job, observed, reason, "", minutes, env_steps=steps, actors=actors, episode_return_mean=reward)
+        put(job, observed, reason, "", minutes, total_progress=steps, actors=actors, training_score=reward)
     job_stopped_by_budget(project, user)
     put(
         submitted(project, user, "cartpole", "Cart pole, seed 8"),
@@ -307,7 +307,7 @@ def jobs_put_away(project: Project, user: User) -> tuple[Job, Job]:
     )
     for job in (archived, deleted):
         put(
-            job, Observed.CANCELLED, "Stopped on request.", "", 300, env_steps=2_048, episode_return_mean=21.5
+            job, Observed.CANCELLED, "Stopped on request.", "", 300, total_progress=2_048, training_score=21.5
         )
         actions.archive(job=job, user=user)
     actions.delete(job=deleted, user=user)

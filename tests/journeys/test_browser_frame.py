@@ -118,7 +118,7 @@ def test_the_overview_follows_what_happens(live_site: str, page: "Page") -> None
     assert "Queued" in row.inner_text()
     page.wait_for_selector("[data-rate]:has-text('1 queued')")
     scenes.history(job, 12)
-    scenes.put(job, Observed.RUNNING, "Round 13.", round_no=12, episode_return_mean=321.0)
+    scenes.put(job, Observed.RUNNING, "Round 13.", round_no=12, training_score=321.0)
     page.wait_for_selector("[data-rate]:has-text('1 job'):not(:has-text('queued'))")
     page.wait_for_selector(".running-grid tbody tr:has(.sparkline):has-text('321.0')")
     scenes.put(job, Observed.FAILED, "The update ran out of memory.", round_no=12)

@@ -40,7 +40,7 @@ def test_a_groups_page_and_the_list_of_groups_follow_their_runs(live_site: str, 
     shown = steps.inner_text()
     # The last round again, as if one more had been made: the group's page draws it without a reload.
     page.evaluate("window.stays = true")
-    Job.objects.filter(pk=job.pk).update(env_steps=9_876_543)
+    Job.objects.filter(pk=job.pk).update(total_progress=9_876_543)
     expect(steps).to_have_text("9,876,543", timeout=20_000)
     assert shown != "9,876,543"
     expect(chart).to_be_visible()

@@ -109,7 +109,7 @@ def test_the_list_keeps_itself_fresh(live_site: str, page: "Page") -> None:
     sign_in(page, live_site, user)
     page.goto(f"{live_site}/p/{job.project.slug}/jobs/")
     assert page.inner_text("tr[data-job] .pill") == "Queued"
-    scenes.put(job, Observed.RUNNING, "Round 3.", env_steps=4_096, last_seq=5)
+    scenes.put(job, Observed.RUNNING, "Round 3.", total_progress=4_096, last_seq=5)
     page.wait_for_selector("tr[data-job] .pill:has-text('Running')")
     assert "4,096" in page.inner_text("tr[data-job]")
 

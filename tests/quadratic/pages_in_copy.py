@@ -65,9 +65,9 @@ def ran(project: Any, **changes: Any) -> tuple[Job, list[float]]:
 def test_a_job_is_reported_in_its_own_words() -> None:
     job, found = ran(make_project())
     assert (job.environment, job.algorithm) == ("Quadratic of 4", "descent")
-    assert job.env_steps == 6 * 48
-    assert job.evaluation_return_mean == found[-1]
-    assert job.return_best == job.episode_return_mean < job.return_least
+    assert job.total_progress == 6 * 48
+    assert job.evaluated_score == found[-1]
+    assert job.best_training_score == job.training_score < job.worst_training_score
     assert live_sentences(job)["progress"].startswith("Evaluated after round 6")
     texts = [describe_event(event.kind, event.payload).text for event in job.events.order_by("seq")]
     assert any(text.startswith("Round 6: loss ") for text in texts)
@@ -109,7 +109,7 @@ def test_lists_of_jobs_are_headed_by_what_all_of_them_declare(client: Client) ->
     ]
     listed, overview, together = (client.get(page).content.decode() for page in pages)
     assert all(loss in page for page in (listed, overview, together))
-    in_training = f">{job.episode_return_mean:.4f}<"
+    in_training = f">{job.training_score:.4f}<"
     assert not any(in_training in page for page in (listed, overview, together)), (
         "one definition on each page"
     )

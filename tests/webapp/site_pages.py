@@ -79,9 +79,9 @@ def walk_job_pages(site: Site) -> None:
         stream = json.loads(site.page(f"jobs/{job.pk}/stream?after=0"))[0]
         head, series = stream["job"], stream["series"]
         walk = site.walk
-        walk.see("live message", "training", job.pk, head["episode_return_mean"], truth.training)
-        walk.see("live message", "evaluated", job.pk, head["evaluation_return_mean"], truth.evaluated)
-        walk.see("live message", "steps", job.pk, head["env_steps"], truth.steps)
+        walk.see("live message", "training", job.pk, head["training_score"], truth.training)
+        walk.see("live message", "evaluated", job.pk, head["evaluated_score"], truth.evaluated)
+        walk.see("live message", "steps", job.pk, head["total_progress"], truth.steps)
         walk.see("live message", "rounds", job.pk, head["round_no"], truth.rounds)
         walk.see("live message", "time", job.pk, head["platform_s"], truth.time_s)
         walk.see("live message", "spent", job.pk, head["spent_usd"], exact_usd(truth.spent))
@@ -168,7 +168,7 @@ def walk_groups(site: Site) -> None:
 
 
 def walk_comparisons(site: Site) -> None:
-    started = [job for job in site.jobs if site.truths[job.pk].rounds and job.environment == "CartPole-v1"]
+    started = [job for job in site.jobs if site.truths[job.pk].rounds and job.subject == "CartPole-v1"]
     judged = [job for job in started if site.truths[job.pk].evaluated is not None][:10]
     for jobs in (judged, started[:10]):
         of = "&".join(f"of={job.pk}" for job in jobs)
@@ -238,7 +238,7 @@ def walk_board(site: Site) -> None:
 
 
 def _on_board(job: Job) -> bool:
-    return job.observed in _FINISHED and job.environment == "CartPole-v1"
+    return job.observed in _FINISHED and job.subject == "CartPole-v1"
 
 
 def _algorithm(job: Job) -> str:

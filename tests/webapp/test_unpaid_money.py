@@ -112,7 +112,7 @@ def shown(client: Client) -> tuple[Any, dict[str, str]]:
     ]
     for job in seeds:
         scenes.history(job, 3)
-        scenes.put(job, Observed.SUCCEEDED, "Reached 6,144 steps.", round_no=3, env_steps=6_144)
+        scenes.put(job, Observed.SUCCEEDED, "Reached 6,144 steps.", round_no=3, total_progress=6_144)
         scenes.spend(job, 0.2)
     create_budget(
         project=project,

@@ -165,7 +165,7 @@ def truth_of(job: Job) -> Truth:
     shown = [one["episode_return_mean"] for one in reports if one["episode_return_mean"] is not None]
     charges = Charge.objects.filter(account__job=job, state="settled")
     is_loss = job.spec["training"]["kind"] == "supervised"
-    goal = MAJORITY_LOSS if is_loss else _GOALS.get(job.environment)
+    goal = MAJORITY_LOSS if is_loss else _GOALS.get(job.subject)
     toward = -1 if is_loss else 1
     first = next((one for one in sorted(judged) if goal and toward * (judged[one] - goal) >= 0), None)
     there = next((one for one in reports if one["round_no"] == first), None)

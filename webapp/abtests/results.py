@@ -128,7 +128,7 @@ def _results(test: ABTest, rows: Sequence[Pair]) -> PairResults:
 def _score(test: ABTest, job: Job) -> float | None:
     if job.observed != Observed.SUCCEEDED:
         return None
-    return job.evaluation_return_mean if test.evaluated else job.episode_return_mean
+    return job.evaluated_score if test.evaluated else job.training_score
 
 
 def without_score(results: PairResults) -> Job | None:

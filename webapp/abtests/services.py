@@ -171,7 +171,7 @@ def _create(
         effect=effect,
         most_pairs=pairs,
         first_seed=_unused_seed(job),
-        evaluated=job.evaluation_return_mean is not None,
+        evaluated=job.evaluated_score is not None,
         key=key,
         created_by=user,
         created_at=now,

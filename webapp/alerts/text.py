@@ -224,7 +224,11 @@ def end_sentence(job: Job) -> str:
             then = "Raise that budget and it starts again."
             return f"{job.name} stopped at its budget before it had a checkpoint. {reason} {then}"
     training = job.training_facts
-    steps = f"{job.env_steps:,} {training.progress_unit}" if job.env_steps else f"no {training.progress_unit}"
+    steps = (
+        f"{job.total_progress:,} {training.progress_unit}"
+        if job.total_progress
+        else f"no {training.progress_unit}"
+    )
     reached = score_of(job)
     article = "an" if reached.basis == "evaluation" else "a"
     score = (

@@ -19,7 +19,7 @@ from django.http import StreamingHttpResponse
 from webapp.accounts.models import Membership, Role
 from webapp.api.models import ApiToken
 from webapp.api.problems import ApiRefused
-from webapp.api.schemas import Shape
+from webapp.api.schemas import Shape, StoredReport
 from webapp.api.tokens import valid_among
 from webapp.job_states import TERMINAL
 from webapp.jobs.events.consumers import HEARTBEAT_S
@@ -36,7 +36,7 @@ class EventShape(Shape):
     seq: int
     at: datetime
     kind: str
-    payload: dict[str, Any]
+    payload: StoredReport
 
 
 class TokenViewer(NamedTuple):

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from webapp.accounts.models import Project
 from webapp.api.paging import Page, newest_first
 from webapp.api.problems import ApiRefused
-from webapp.api.schemas import Shape, Usd
+from webapp.api.schemas import Shape, Usd, first_name_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import FILTERS, TERMINAL, Observed
 from webapp.jobs.billing.bill_panel import job_cap
@@ -51,7 +51,8 @@ class JobShape(Shape):
     since: datetime
     over: bool
     money: Prices = Field(description="Whether its money is real.")
-    environment: str
+    subject: str = Field(description="What it learns: an environment, a data set.")
+    environment: str = first_name_of("subject")
     algorithm: str
     platform: str
     seed: int
@@ -66,9 +67,10 @@ class JobShape(Shape):
     started_at: datetime | None
     finished_at: datetime | None
     round_no: int
-    env_steps: int = Field(
-        description="Its progress, in `progress_unit`; data that is learned from again counts once."
+    total_progress: int = Field(
+        description="In `progress_unit`; data that is learned from again counts once."
     )
+    env_steps: int = first_name_of("total_progress")
     progress_unit: str = Field(description="steps, samples, …")
     actor_name: str = Field(description="What its kind of training calls an actor: actor, function, …")
     round_name: str = Field(description="What its kind of training calls a round: round, epoch, …")
@@ -80,12 +82,12 @@ class JobShape(Shape):
     scored_by: Literal["evaluation", "training"] | None = Field(
         description="What `leading_score` is of; null: there is none yet."
     )
-    episode_return_mean: float | None = Field(
-        description="The training score: of the last round that had one, while it explored."
+    training_score: float | None = Field(
+        description="Of the last round that had one, while it explored and learned."
     )
-    evaluation_return_mean: float | None = Field(
-        description="The evaluated score: of the last evaluation, without exploration."
-    )
+    evaluated_score: float | None = Field(description="Of the last evaluation, without exploration.")
+    episode_return_mean: float | None = first_name_of("training_score")
+    evaluation_return_mean: float | None = first_name_of("evaluated_score")
     platform_s: float = Field(description="Seconds of the platform's own time, which may be simulated.")
     spent_usd: Usd
     reserved_usd: Usd
@@ -103,8 +105,10 @@ class EvaluationShape(BaseModel):
     """An evaluation. Those that a resume repeated are left out."""
 
     round_no: int
-    env_steps: int
-    return_mean: float | None = Field(description="Its score: the job's `score` says which.")
+    total_progress: int
+    env_steps: int = first_name_of("total_progress")
+    evaluated_score: float | None = Field(description="The job's `score` says which.")
+    return_mean: float | None = first_name_of("evaluated_score")
     return_std: float | None
     episode_returns: list[float | None]
 
@@ -124,7 +128,7 @@ def serialize_job(job: Job) -> JobShape:
         wanted=job.desired,
         over=job.observed in TERMINAL,
         money=prices_of(job),
-        environment=job.training_facts.subject,
+        subject=job.training_facts.subject,
         algorithm=job.training_facts.method,
         platform=job.spec["platform"]["kind"],
         seed=training["seed"],
@@ -153,12 +157,14 @@ def evaluations_of(job: Job) -> list[EvaluationShape]:
     by_round: dict[int, EvaluationShape] = {}
     for kind, payload in rows.values_list("kind", "payload").iterator(chunk_size=500):
         if kind == EventKind.EVALUATION:
-            by_round[payload["round_no"]] = EvaluationShape(
-                round_no=payload["round_no"],
-                env_steps=payload["total_env_steps"],
-                return_mean=payload["return_mean"],
-                return_std=payload.get("return_std"),
-                episode_returns=payload.get("episode_returns") or [],
+            by_round[payload["round_no"]] = EvaluationShape.model_validate(
+                {
+                    "round_no": payload["round_no"],
+                    "total_progress": payload["total_env_steps"],
+                    "evaluated_score": payload["return_mean"],
+                    "return_std": payload.get("return_std"),
+                    "episode_returns": payload.get("episode_returns") or [],
+                }
             )
         else:
             by_round = {known: row for known, row in by_round.items() if known <= payload["from_round"]}

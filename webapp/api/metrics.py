@@ -64,10 +64,12 @@ def _is_allowed(request: HttpRequest) -> bool:
 
 
 def _lines() -> Iterator[str]:
+    progress = _progress()
     for name, kind, words, samples in (
         ("starling_jobs", "gauge", "Jobs by state.", _jobs()),
         ("starling_actors", "gauge", "Actors of running jobs in their last rounds.", _actors()),
-        ("starling_env_steps_total", "counter", "Environment steps that count.", _steps()),
+        ("starling_progress_total", "counter", "Environment steps and samples that count.", progress),
+        ("starling_env_steps_total", "counter", "The first name of starling_progress_total.", progress),
         ("starling_calls_in_flight", "gauge", "Calls that are reserved and not settled.", _calls()),
         ("starling_cost_dollars_total", "counter", "US dollars spent.", _cost("spent")),
         (
@@ -110,8 +112,8 @@ def _actors() -> Iterable[Sample]:
     return [(_kind(row), str(row["sum"])) for row in rows]
 
 
-def _steps() -> Iterable[Sample]:
-    return [(_kind(row), str(row["sum"])) for row in _by_kind(Job.objects.all(), sum=Sum("env_steps"))]
+def _progress() -> Iterable[Sample]:
+    return [(_kind(row), str(row["sum"])) for row in _by_kind(Job.objects.all(), sum=Sum("total_progress"))]
 
 
 def _calls() -> Iterable[Sample]:

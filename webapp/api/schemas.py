@@ -20,6 +20,33 @@ CheckpointName = Annotated[
 ]
 
 
+_FIRST_NAMES = {
+    "env_steps": "progress",
+    "total_env_steps": "total_progress",
+    "dropped_trajectories": "dropped_contributions",
+    "episode_return_mean": "training_score",
+    "evaluation_return_mean": "evaluated_score",
+    "return_mean": "evaluated_score",
+}
+"""Of figures that every kind of training has: as they are stored, and what they are called now."""
+
+
+def first_name_of(name: str, source: str = "") -> Any:
+    """The field of a response that repeats `name`, which was called so before, for one release."""
+    return Field(validation_alias=source or name, deprecated=True, description=f"The first name of `{name}`.")
+
+
+def _name_both_ways(document: Any) -> Any:
+    """Add to a report or event the names of today, beside those under which it is stored."""
+    named = {new: document[old] for old, new in _FIRST_NAMES.items() if old in document}
+    report = {"report": _name_both_ways(document["report"])} if "report" in document else {}
+    return document | named | report
+
+
+StoredReport = Annotated[dict[str, Any], BeforeValidator(_name_both_ways)]
+"""A report or an event of a run, with its figures' names of today and, for one release, their first ones."""
+
+
 class Request(BaseModel):
     """A request. Fields that it does not have are refused."""
 

@@ -20,7 +20,7 @@ def event_file(job: Job) -> Iterator[bytes]:
     """The file in chunks. Its times are the platform's, from the job's start, so that simulated time is kept."""
     began_s = (job.started_at or job.created_at).timestamp()
     yield record(file_version(began_s))
-    evaluations = {row.round_no: row.return_mean for row in evaluations_of(job)}
+    evaluations = {row.round_no: row.evaluated_score for row in evaluations_of(job)}
     cost_so_far = 0
     rows = Round.objects.filter(job=job, round_no__lte=job.round_no).order_by("round_no")
     pieces = []

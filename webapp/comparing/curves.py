@@ -113,7 +113,7 @@ def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | Non
     known = [interquartile_mean(one) for one in ends if one]
     if not known:
         return None
-    names = {job.environment for side in sides for job in side.jobs}
+    names = {job.subject for side in sides for job in side.jobs}
     entry = catalogue.ENTRIES.get(names.pop()) if len(names) == 1 else None
     if entry is not None and entry.reference_return is not None:
         reference = Goal(entry.reference_return, "the environment's reference")

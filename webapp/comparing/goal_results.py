@@ -38,7 +38,7 @@ def title_of(subject: str) -> str:
 def read_finished() -> int:
     """Read the next finished jobs, and return how many. A job that a user stopped does not count."""
     waiting = Job.objects.filter(
-        observed__in=_ENDED, goal_result=None, round_no__gt=0, deleted_at=None, environment__in=references()
+        observed__in=_ENDED, goal_result=None, round_no__gt=0, deleted_at=None, subject__in=references()
     )
     jobs = list(waiting.order_by("pk").defer("summary", "note")[:AT_ONCE])
     curves = own_curves_of(jobs) if jobs else {}
@@ -47,13 +47,13 @@ def read_finished() -> int:
 
 
 def _result(job: Job, curves: Mapping[str, RunCurve]) -> GoalResult:
-    goal, curve = references()[job.environment], curves[job.pk]
+    goal, curve = references()[job.subject], curves[job.pk]
     found = arrival(curve, goal, job.training_facts.score)
     spec: Mapping[str, Any] = job.spec
     return GoalResult(
         job=job,
         project_id=job.project_id,
-        subject=job.environment,
+        subject=job.subject,
         algorithm=job.algorithm,
         policy=spec["training"]["scaling"]["kind"],
         cloud=_cloud(spec["platform"]),

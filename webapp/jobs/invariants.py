@@ -71,7 +71,7 @@ def _rounds_without_holes() -> Iterator[str]:
 
 def _steps_counted_once() -> Iterator[str]:
     """Each round continues from the steps of the round before, also after a resume."""
-    for job in _WHOLE.filter(round_no__gt=0).only("pk", "env_steps"):
+    for job in _WHOLE.filter(round_no__gt=0).only("pk", "total_progress"):
         total = 0
         reports = job.rounds.order_by("round_no").values_list(
             "round_no", "report__env_steps", "report__total_env_steps"
@@ -82,8 +82,8 @@ def _steps_counted_once() -> Iterator[str]:
                 yield f"{job.pk}: after round {round_no} it counts {so_far} steps, its rounds made {total}"
                 break
         else:
-            if job.env_steps != total:
-                yield f"{job.pk}: it counts {job.env_steps} steps, its rounds made {total}"
+            if job.total_progress != total:
+                yield f"{job.pk}: it counts {job.total_progress} steps, its rounds made {total}"
 
 
 def _checkpoints_of_rounds_that_count() -> Iterator[str]:

@@ -91,11 +91,11 @@ class JobGroup(models.Model):
 class Job(Leased):
     """One training run: its spec, its desired and observed state, and its latest figures.
 
-    `algorithm`, `environment` and `cloud` repeat the spec, for queries. An archived job is left out of lists;
-    nothing else changes. A deleted job keeps only what the ledger and reports need. Since the last checkpoint
-    its process died `crashes` times by itself, and the job lost its lease `losses` times to a busy or
-    vanished machine. `actors_least` and `actors_most` are bounds that a user set on its scaling policy after
-    the launch; None: only the installation's limits.
+    `algorithm`, `subject` (an environment or a data set) and `cloud` repeat the spec, for queries. An archived job is
+    left out of lists; nothing else changes. A deleted job keeps only what the ledger and reports need. Since the last
+    checkpoint its process died `crashes` times by itself, and the job lost its lease `losses` times to a busy or
+    vanished machine. `actors_least` and `actors_most` are bounds that a user set on its scaling policy after the
+    launch; None: only the installation's limits.
     """
 
     replayed = False
@@ -111,7 +111,7 @@ class Job(Leased):
     created_at = models.DateTimeField()
     idempotency_key = models.CharField(max_length=100, null=True, blank=True)
     algorithm = models.CharField(max_length=40, blank=True, default="")
-    environment = models.CharField(max_length=100, blank=True, default="")
+    subject = models.CharField(max_length=100, blank=True, default="")
     cloud = models.CharField(max_length=30, blank=True, default="")
     note = models.TextField(blank=True, default="")
     archived_at = models.DateTimeField(null=True, blank=True)
@@ -136,12 +136,12 @@ class Job(Leased):
     summary = models.JSONField(default=dict, blank=True)
 
     round_no = models.BigIntegerField(default=0)
-    env_steps = models.BigIntegerField(default=0)
+    total_progress = models.BigIntegerField(default=0)
     actors = models.IntegerField(default=0)
-    episode_return_mean = models.FloatField(null=True, blank=True)
-    return_best = models.FloatField(null=True, blank=True)
-    return_least = models.FloatField(null=True, blank=True)
-    evaluation_return_mean = models.FloatField(null=True, blank=True)
+    training_score = models.FloatField(null=True, blank=True)
+    best_training_score = models.FloatField(null=True, blank=True)
+    worst_training_score = models.FloatField(null=True, blank=True)
+    evaluated_score = models.FloatField(null=True, blank=True)
     platform_s = models.FloatField(default=0.0)
 
     class Meta:

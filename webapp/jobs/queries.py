@@ -38,10 +38,10 @@ _FIGURES = (
         "simulated",
         "emulated",
         "round_no",
-        "env_steps",
+        "total_progress",
         "actors",
     ),
-    *("episode_return_mean", "evaluation_return_mean", "platform_s"),
+    *("training_score", "evaluated_score", "platform_s"),
 )
 _MOMENTS = ("since", "started_at", "finished_at")
 

@@ -19,7 +19,7 @@ from training.tasks.score import Declaration
 from webapp.formatting import format_score
 
 Basis = Literal["evaluation", "training"]
-LEADING = Coalesce("evaluation_return_mean", "episode_return_mean")
+LEADING = Coalesce("evaluated_score", "training_score")
 """A job's score in a query."""
 
 
@@ -29,9 +29,9 @@ class Scored(Protocol):
     @property
     def round_no(self) -> int: ...
     @property
-    def episode_return_mean(self) -> float | None: ...
+    def training_score(self) -> float | None: ...
     @property
-    def evaluation_return_mean(self) -> float | None: ...
+    def evaluated_score(self) -> float | None: ...
 
 
 class ScoredJob(Scored, Protocol):
@@ -48,7 +48,7 @@ class JobScore(NamedTuple):
 
 def score_of(job: Scored) -> JobScore:
     """Return the score that a job is shown with."""
-    return _score_by(job, "evaluation" if job.evaluation_return_mean is not None else "training")
+    return _score_by(job, "evaluation" if job.evaluated_score is not None else "training")
 
 
 def scores_of(jobs: Iterable[Scored]) -> tuple[Basis, list[float | None]]:
@@ -61,7 +61,7 @@ def scores_of(jobs: Iterable[Scored]) -> tuple[Basis, list[float | None]]:
 def basis_of(jobs: Iterable[Scored]) -> Basis:
     """Return what several runs are judged by."""
     begun = [job for job in jobs if job.round_no]
-    evaluated = bool(begun) and all(job.evaluation_return_mean is not None for job in begun)
+    evaluated = bool(begun) and all(job.evaluated_score is not None for job in begun)
     return "evaluation" if evaluated else "training"
 
 
@@ -88,7 +88,7 @@ def score_name(name: str, basis: str) -> str:
 
 
 def _score_by(job: Scored, basis: Basis) -> JobScore:
-    value = job.evaluation_return_mean if basis == "evaluation" else job.episode_return_mean
+    value = job.evaluated_score if basis == "evaluation" else job.training_score
     return JobScore(value, basis) if value is not None else JobScore(None, "")
 
 

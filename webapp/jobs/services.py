@@ -139,7 +139,7 @@ def _create(
         idempotency_key=idempotency_key,
         reason=Reason.SUBMITTED.sentence,
         algorithm=spec.training.method,
-        environment=spec.training.subject,
+        subject=spec.training.subject,
         cloud=spec.platform.kind,
     )
     launch_budget.add_labels(job, spec, now)
@@ -331,7 +331,7 @@ def start_over(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
     entry = note(text, EventKind.RESUMED, from_round=0, repeated_to=job.round_no)
     Round.objects.filter(job=job).delete()
     Checkpoint.objects.filter(job=job).delete()
-    Job.objects.filter(pk=job.pk).update(round_no=0, env_steps=0, platform_s=0.0)
+    Job.objects.filter(pk=job.pk).update(round_no=0, total_progress=0, platform_s=0.0)
     _queue_again(job, Reason.STARTED_OVER, entry, clock)
     job.refresh_from_db()
     return job

@@ -90,9 +90,9 @@ def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
 
 def _left(job: Job) -> str:
     wanted = job.training_facts.progress_limit
-    if not wanted or not job.env_steps or not job.platform_s or job.observed != Observed.RUNNING:
+    if not wanted or not job.total_progress or not job.platform_s or job.observed != Observed.RUNNING:
         return ""
-    seconds = job.platform_s * max(0, wanted - job.env_steps) / job.env_steps
+    seconds = job.platform_s * max(0, wanted - job.total_progress) / job.total_progress
     return format_rough_duration(seconds)
 
 

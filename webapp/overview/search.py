@@ -90,11 +90,11 @@ def _jobs(project: Any, slug: str, words: list[str]) -> list[SearchResult]:
     rows = Job.objects.filter(
         _all_in("name", words) | Q(pk=" ".join(words)), project=project, archived_at=None
     )
-    rows = rows.only("name", "observed", "reason_code", "environment").order_by("-created_at")
+    rows = rows.only("name", "observed", "reason_code", "subject").order_by("-created_at")
     return [
         SearchResult(
             job.name,
-            f"{look_of_job(job).word} · {job.environment}" if job.environment else look_of_job(job).word,
+            f"{look_of_job(job).word} · {job.subject}" if job.subject else look_of_job(job).word,
             look_of_job(job).icon,
             reverse("jobs:detail", args=[slug, job.pk]),
         )

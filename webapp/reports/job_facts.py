@@ -28,7 +28,7 @@ _PROVIDERS = {"aws": AWS, "azure": MICROSOFT}
 class JobFacts:
     """A job as reports name it. `provider` bills for what it runs on.
 
-    `mean_return` is its score, of an evaluation or of training as `scored_by` says. `function_memory_mb`: the size of
+    `score` is of an evaluation or of training as `scored_by` says. `function_memory_mb`: the size of
     the functions that it calls in an account; 0 if it calls none.
     """
 
@@ -44,9 +44,9 @@ class JobFacts:
     function_memory_mb: int = 0
     algorithm: str = ""
     subject: str = ""
-    env_steps: int = 0
+    total_progress: int = 0
     actors: int = 0
-    mean_return: float | None = None
+    score: float | None = None
     scored_by: str = ""
     prices: str = "actual"
     tags: tuple[str, ...] = ()
@@ -98,9 +98,9 @@ def _facts(job: Job) -> JobFacts:
         function_memory_mb=_function_memory_mb(platform, facts),
         algorithm=(facts.method if facts else "") or str(training.get("kind") or ""),
         subject=facts.subject if facts else "",
-        env_steps=job.env_steps,
+        total_progress=job.total_progress,
         actors=job.actors,
-        mean_return=score.value,
+        score=score.value,
         scored_by=score.basis,
         prices=job.unreal or "actual",
         tags=tuple(tag.name for tag in job.tags.all()),

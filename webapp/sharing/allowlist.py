@@ -15,7 +15,7 @@ from webapp.jobs.models import EventKind
 HEADER = frozenset(
     {
         *("name", "observed", "reason_code", "simulated", "emulated", "since", "started_at", "finished_at"),
-        *("round_no", "env_steps", "actors", "episode_return_mean", "evaluation_return_mean", "platform_s"),
+        *("round_no", "total_progress", "actors", "training_score", "evaluated_score", "platform_s"),
         *("judged", "progress"),
     }
 )

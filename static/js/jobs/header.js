@@ -15,9 +15,9 @@ let shownState = "";
 
 /** @param {any} job the header of a message */
 export function showHeader(job) {
-  write("return", score(job.evaluation_return_mean ?? job.episode_return_mean, decimals));
+  write("return", score(job.evaluated_score ?? job.training_score, decimals));
   write("evaluation", job.judged);
-  write("steps", count(job.env_steps));
+  write("steps", count(job.total_progress));
   write("actors", job.actors ? count(job.actors) : UNKNOWN);
   write("round", job.round_no ? `${ROUND} ${count(job.round_no)}` : `no ${ROUND} yet`);
   if (slots.spent) {

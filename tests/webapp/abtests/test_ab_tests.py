@@ -67,7 +67,7 @@ def _ended(job: Job, score: float, usd: str = "0.01") -> None:
     assert ledger.reserve([Reservation("r1-s0-a1", "rollout", 1, amount)]) == [True]
     lines = (PriceLine("lambda.request", "1", "request", amount),)
     ledger.settle([Settlement("r1-s0-a1", amount, "metered", lines, {})])
-    _over(job, "succeeded", evaluation_return_mean=score)
+    _over(job, "succeeded", evaluated_score=score)
 
 
 def _over(job: Job, state: str, code: str = "", **facts: Any) -> None:

@@ -17,7 +17,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
+from tests.factories import (
+    evaluated,
+    make_job,
+    make_project,
+    make_running_job,
+    make_spec,
+    make_user,
+    round_finished,
+)
 from tests.webapp.api_callers import ApiCaller
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job
@@ -205,6 +213,36 @@ def test_events_and_rounds_come_in_order_and_whole(mine: Mine) -> None:
             after = page["next"]
         assert numbers == list(range(1, len(numbers) + 1))
     assert len(numbers) == 5
+
+
+def test_figures_have_neutral_names_beside_their_first_ones(mine: Mine) -> None:
+    job, epoch = make_running_job(project=mine.project, user=mine.user)
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    for event in (round_finished(2), evaluated(2, 123.0)):
+        recorder.record(event)
+
+    def pairs(document: dict[str, Any], *names: str) -> list[tuple[Any, Any]]:
+        assert all(new in document for new in names[::2])
+        return [(document[new], document[old]) for new, old in zip(names[::2], names[1::2], strict=True)]
+
+    def read(what: str = "") -> Any:
+        return mine.call.get(f"{mine.jobs}/{job.pk}{what}").json()
+
+    shown = pairs(read(), "subject", "environment", "total_progress", "env_steps")
+    shown += pairs(
+        read(), "training_score", "episode_return_mean", "evaluated_score", "evaluation_return_mean"
+    )
+    assert shown == [("CartPole-v1",) * 2, (512, 512), (20.0, 20.0), (123.0, 123.0)]
+    report = pairs(
+        read("/rounds")["results"][0]["report"],
+        *("progress", "env_steps", "total_progress", "total_env_steps"),
+        *("training_score", "episode_return_mean", "dropped_contributions", "dropped_trajectories"),
+    )
+    assert report == [(256, 256), (512, 512), (20.0, 20.0), (0, 0)]
+    names = ("total_progress", "env_steps", "evaluated_score", "return_mean")
+    assert pairs(read("/evaluations")[0], *names) == [(512, 512), (123.0, 123.0)]
+    events = {one["kind"]: one["payload"] for one in read("/events")["results"]}
+    assert events["round"]["report"]["total_progress"] == events["evaluation"]["total_progress"] == 512
 
 
 @pytest.mark.django_db(transaction=True)

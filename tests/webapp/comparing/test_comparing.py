@@ -146,7 +146,7 @@ def test_figures_lead_by_return_and_one_run_each_tells_no_order() -> None:
     assert drawn_plane is not None
     assert len(drawn_plane.dots) == 2
     assert drawn_plane.front == "", "a line would say that an order is known"
-    Job.objects.update(evaluation_return_mean=7.0)
+    Job.objects.update(evaluated_score=7.0)
     found = picked(project, [dear.pk, cheap.pk])
     assert compared(found, curves_of(found.jobs)).scored_by == "evaluation"
 
@@ -250,7 +250,7 @@ def test_what_it_takes_to_get_as_far_as_the_weakest_or_to_the_reference() -> Non
     crossed = int(np.argmax(curves[slow.pk].scores >= 50.0)) + 1
     assert second.usd == pytest.approx(crossed * 0.01)
     assert second.usd < 0.1, "it ends dearer than it got there"
-    Job.objects.update(environment="CartPole-v1")
+    Job.objects.update(subject="CartPole-v1")
     found = picked(project, [quick.pk, slow.pk])
     reference = catalogue.ENTRIES["CartPole-v1"].reference_return
     assert reference is not None

@@ -31,7 +31,7 @@ def seeds(project: Any) -> list[Job]:
         for seed in range(3)
     ]
     for at, (job, mean) in enumerate(zip(jobs, (10, 20, 60), strict=True)):
-        Job.objects.filter(pk=job.pk).update(episode_return_mean=mean, env_steps=100)
+        Job.objects.filter(pk=job.pk).update(training_score=mean, total_progress=100)
         Account.objects.filter(job=job).update(spent_picodollars=(at + 1) * USD // 10)
     return jobs
 

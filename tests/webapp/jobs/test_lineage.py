@@ -67,7 +67,7 @@ def test_a_fork_begins_with_the_chosen_checkpoint_and_runs_to_its_own_end(learne
     )
     assert held.version == 1
     _run(fork)
-    assert (fork.observed, fork.round_no, fork.env_steps) == ("succeeded", 2, 64)
+    assert (fork.observed, fork.round_no, fork.total_progress) == ("succeeded", 2, 64)
     assert _weights(fork, list_checkpoints(fork)[0].name).version == 2
     origin = Origin.objects.get(job=fork)
     assert (origin.of, origin.way, origin.round_no) == (learned, "fork", 1)

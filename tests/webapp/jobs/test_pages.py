@@ -80,7 +80,7 @@ def test_an_empty_list_offers_presets(client: Client, project: Any) -> None:
 
 def test_rows_say_what_is_needed(client: Client, project: Any) -> None:
     job = make_job(project)
-    Job.objects.filter(pk=job.pk).update(observed="paused", reason_code="budget", env_steps=12_345)
+    Job.objects.filter(pk=job.pk).update(observed="paused", reason_code="budget", total_progress=12_345)
     Account.objects.filter(job=job).update(spent_picodollars=25 * 10**10)
     words = text(client.get(f"/p/{project.slug}/jobs/?rows=1"))
     for expected in ("Cart pole", "Stopped by budget", "12,345", "$0.250 of $1.00"):

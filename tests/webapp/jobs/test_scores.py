@@ -167,7 +167,7 @@ def test_a_job_that_resumes_is_shown_with_the_scores_that_it_had_at_its_checkpoi
             Recorder(job.pk, job.lease_epoch, keep_checkpoints=3).record(checkpoint_saved(kept))
         resume_point(job_id=job.pk, epoch=job.lease_epoch, load=lambda row: b"state")
         job.refresh_from_db()
-        found = (job.episode_return_mean, job.return_best, job.return_least, job.evaluation_return_mean)
+        found = (job.training_score, job.best_training_score, job.worst_training_score, job.evaluated_score)
         assert found == expected
         if expected[-1] is not None:
             assert own_curves_of([job])[job.pk].scores[-1] == expected[-1]

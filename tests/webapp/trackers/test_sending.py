@@ -334,8 +334,8 @@ class TestAJob:
         assert kept.status == "FINISHED"
         assert kept.parameters["training.seed"] == "7"
         assert [step for step, _ in kept.curve("rollout/round")] == [32, 64, 96]
-        assert kept.curve("eval/mean_reward") == [(96, job.evaluation_return_mean)]
-        assert kept.curve("final/evaluation") == [(0, job.evaluation_return_mean)]
+        assert kept.curve("eval/mean_reward") == [(96, job.evaluated_score)]
+        assert kept.curve("final/evaluation") == [(0, job.evaluated_score)]
         assert kept.tags["money"] == "simulated"
         assert kept.curve("cost/simulated_usd")[-1][1] > 0
         assert not kept.curve("cost/spent_usd"), "what no one pays is not called spent"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -18,7 +18,7 @@ from webapp.api.job_serialization import EvaluationShape, evaluations_of
 from webapp.api.paging import After, Limit, NumberedPage, oldest_first
 from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, Person, ViewersJob
-from webapp.api.schemas import Shape, Usd
+from webapp.api.schemas import Shape, StoredReport, Usd, first_name_of
 from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import TERMINAL
@@ -44,7 +44,7 @@ class RoundShape(Shape):
 
     round_no: int
     at: datetime
-    report: dict[str, Any]
+    report: StoredReport
 
 
 class CheckpointShape(Shape):
@@ -54,10 +54,12 @@ class CheckpointShape(Shape):
     byte_count: int
     at: datetime
     best: bool
-    env_steps: int | None = Field(validation_alias="steps")
-    return_mean: float | None = Field(
+    total_progress: int | None = Field(validation_alias="steps")
+    env_steps: int | None = first_name_of("total_progress", "steps")
+    evaluated_score: float | None = Field(
         validation_alias="evaluated", description="Of the evaluation of that round, if there was one."
     )
+    return_mean: float | None = first_name_of("evaluated_score", "evaluated")
 
 
 class KindOfCharge(BaseModel):

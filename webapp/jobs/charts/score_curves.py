@@ -131,7 +131,7 @@ def _chosen(jobs: Sequence[Job], basis: Mapping[str, Basis]) -> dict[str, RunCur
 
 
 def _read(jobs: Sequence[Job]) -> dict[str, RunCurve]:
-    evaluations = _evaluations([job for job in jobs if job.evaluation_return_mean is not None])
+    evaluations = _evaluations([job for job in jobs if job.evaluated_score is not None])
     rows = _rounds(jobs, evaluations)
     return {job.pk: _curves(job, rows[job.pk], evaluations.get(job.pk, {})) for job in jobs}
 

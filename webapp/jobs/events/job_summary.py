@@ -108,7 +108,7 @@ def reference_of(job: Job) -> tuple[float, str] | None:
 def _progress(job: Job, judged: list[EvaluationPoint]) -> str:
     reference = reference_of(job)
     return progress_sentence(
-        job.episode_return_mean,
+        job.training_score,
         judged[-1] if judged else None,
         reference[0] if reference else None,
         job.training_facts.score,

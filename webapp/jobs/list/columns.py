@@ -157,33 +157,39 @@ COLUMNS = (
     JobColumn(
         "training",
         "Training",
-        _score("episode_return_mean"),
-        "episode_return_mean",
-        of_seeds=_mean("episode_return_mean"),
+        _score("training_score"),
+        "training_score",
+        of_seeds=_mean("training_score"),
     ),
-    JobColumn("best", "Best training", _score("return_best"), "return_best", of_seeds=_mean("return_best")),
+    JobColumn(
+        "best",
+        "Best training",
+        _score("best_training_score"),
+        "best_training_score",
+        of_seeds=_mean("best_training_score"),
+    ),
     JobColumn(
         "least",
         "Least training",
-        _score("return_least"),
-        "return_least",
+        _score("worst_training_score"),
+        "worst_training_score",
         heading="worst",
-        of_seeds=_mean("return_least"),
+        of_seeds=_mean("worst_training_score"),
     ),
     JobColumn(
         "evaluation",
         "Evaluated",
-        _score("evaluation_return_mean"),
-        "evaluation_return_mean",
-        of_seeds=_mean("evaluation_return_mean"),
+        _score("evaluated_score"),
+        "evaluated_score",
+        of_seeds=_mean("evaluated_score"),
     ),
     JobColumn(
         "steps",
         "Steps",
-        lambda job: format_count(job.env_steps),
-        "env_steps",
+        lambda job: format_count(job.total_progress),
+        "total_progress",
         heading="progress",
-        of_seeds=lambda jobs: format_count(sum(job.env_steps for job in jobs)),
+        of_seeds=lambda jobs: format_count(sum(job.total_progress for job in jobs)),
     ),
     JobColumn("rounds", "Rounds", lambda job: format_count(job.round_no), "round_no", heading="rounds"),
     JobColumn("actors", "Actors", lambda job: format_count(job.actors or None), "actors", heading="actors"),
@@ -194,9 +200,7 @@ COLUMNS = (
     JobColumn(
         "algorithm", "Algorithm", lambda job: job.algorithm.upper() or UNKNOWN, "algorithm", number=False
     ),
-    JobColumn(
-        "environment", "Environment", lambda job: job.environment or UNKNOWN, "environment", number=False
-    ),
+    JobColumn("environment", "Environment", lambda job: job.subject or UNKNOWN, "subject", number=False),
     JobColumn("cloud", "Cloud", lambda job: job.cloud.replace("_", " ") or UNKNOWN, "cloud", number=False),
     JobColumn(
         "tags",

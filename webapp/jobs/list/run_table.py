@@ -84,10 +84,8 @@ def find_group_jobs(project: Any, group: JobGroup) -> QuerySet[Job]:
 def list_comparison_candidates(project: Any) -> dict[str, Any]:
     """Return the newest groups, and the newest jobs with a return, as candidates of a comparison."""
     groups = JobGroup.objects.filter(project=project, jobs__archived_at=None).distinct()
-    jobs = Job.objects.filter(project=project, archived_at=None, episode_return_mean__isnull=False)
-    jobs = jobs.only("id", "name", "episode_return_mean", "evaluation_return_mean").annotate(
-        training_kind=TRAINING_KIND
-    )
+    jobs = Job.objects.filter(project=project, archived_at=None, training_score__isnull=False)
+    jobs = jobs.only("id", "name", "training_score", "evaluated_score").annotate(training_kind=TRAINING_KIND)
     return {
         "groups": list(groups.order_by("-created_at")[:_OFFERED]),
         "offered": list(jobs.order_by("-created_at")[:_OFFERED]),

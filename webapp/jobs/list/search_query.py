@@ -170,7 +170,7 @@ def _word(key: str, value: str) -> Q:
         case "algorithm" | "cloud":
             return Q(**{f"{key}__iexact": value})
         case "environment":
-            return Q(environment__icontains=value)
+            return Q(subject__icontains=value)
         case "tag":
             return Q(Exists(Tag.objects.filter(jobs=OuterRef("pk"), name__iexact=value)))
         case "group":

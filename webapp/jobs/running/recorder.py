@@ -85,7 +85,7 @@ class Recorder:
                 self._round(event)
                 failpoints.reach("after_round")
             case Evaluated():
-                self._append(event, {"evaluation_return_mean": event.score})
+                self._append(event, {"evaluated_score": event.score})
             case CheckpointSaved(best=True):
                 # Not resumed from, so it has no row; its file is found by its name.
                 self._append(event, {})
@@ -129,7 +129,7 @@ class Recorder:
             return
         changes: dict[str, Any] = {
             "round_no": report.round_no,
-            "env_steps": report.total_progress,
+            "total_progress": report.total_progress,
             "actors": report.actors,
             "platform_s": report.started_s + report.total_s,
         }
@@ -183,16 +183,18 @@ class Recorder:
         return {
             "summary": summary,
             "platform_s": stopped.platform_s,
-            "evaluation_return_mean": stopped.evaluated_score,
-            "episode_return_mean": stopped.training_score,
+            "evaluated_score": stopped.evaluated_score,
+            "training_score": stopped.training_score,
         }
 
 
 def _scores(value: float, score: Score) -> dict[str, Any]:
-    """Return the job's last, best and worst score. Their columns have the names of the first kind of training."""
+    """Return the job's last, best and worst score."""
     best, worst = (Greatest, Least) if score.higher_is_better else (Least, Greatest)
     return {
-        "episode_return_mean": value,
-        "return_best": best(Coalesce("return_best", value), value, output_field=FloatField()),
-        "return_least": worst(Coalesce("return_least", value), value, output_field=FloatField()),
+        "training_score": value,
+        "best_training_score": best(Coalesce("best_training_score", value), value, output_field=FloatField()),
+        "worst_training_score": worst(
+            Coalesce("worst_training_score", value), value, output_field=FloatField()
+        ),
     }

@@ -104,7 +104,7 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock, *, sk
     report = Round.objects.filter(job_id=job_id, round_no=kept).values_list("report", flat=True).first() or {}
     changes: dict[str, Any] = {
         "round_no": kept,
-        "env_steps": report.get("total_env_steps", 0),
+        "total_progress": report.get("total_env_steps", 0),
         "platform_s": report.get("started_s", 0.0) + report.get("total_s", 0.0),
         **_scores_until(job, kept),
     }
@@ -124,10 +124,10 @@ def _scores_until(job: Job, kept: int) -> dict[str, float | None]:
     best, worst = ("most", "least") if job.declaration.score.higher_is_better else ("least", "most")
     judged = job.events.filter(kind=EventKind.EVALUATION, payload__round_no__lte=kept).order_by("-seq")
     return {
-        "episode_return_mean": scored.order_by("-round_no").values_list("score", flat=True).first(),
-        "return_best": ends[best],
-        "return_least": ends[worst],
-        "evaluation_return_mean": judged.values_list("payload__return_mean", flat=True).first(),
+        "training_score": scored.order_by("-round_no").values_list("score", flat=True).first(),
+        "best_training_score": ends[best],
+        "worst_training_score": ends[worst],
+        "evaluated_score": judged.values_list("payload__return_mean", flat=True).first(),
     }
 
 

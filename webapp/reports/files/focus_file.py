@@ -87,13 +87,14 @@ OWN_COLUMNS = (
     "x_JobName",
     "x_SeedGroupId",
     "x_Algorithm",
-    "x_EnvironmentId",
+    "x_Subject",
     "x_ActorCount",
-    "x_EnvSteps",
-    "x_MeanReturn",
+    "x_Progress",
+    "x_Score",
     "x_ScoredBy",
     "x_CostBasis",
     "x_Prices",
+    *("x_EnvironmentId", "x_EnvSteps", "x_MeanReturn"),  # the first names of three, for one release
 )
 _READ_AT_ONCE = 2000
 
@@ -301,18 +302,22 @@ def _whose_price(sku: str, region: str) -> str:
 
 
 def _own(facts: JobFacts, basis: str) -> dict[str, Any]:
+    score = None if facts.score is None else Decimal(f"{facts.score:.6g}")
     return {
         "x_JobId": facts.id,
         "x_JobName": facts.name,
         "x_SeedGroupId": "; ".join(facts.groups),
         "x_Algorithm": facts.algorithm,
-        "x_EnvironmentId": facts.subject,
+        "x_Subject": facts.subject,
         "x_ActorCount": facts.actors,
-        "x_EnvSteps": facts.env_steps,
-        "x_MeanReturn": None if facts.mean_return is None else Decimal(f"{facts.mean_return:.6g}"),
+        "x_Progress": facts.total_progress,
+        "x_Score": score,
         "x_ScoredBy": facts.scored_by or None,
         "x_CostBasis": basis,
         "x_Prices": facts.prices,
+        "x_EnvironmentId": facts.subject,
+        "x_EnvSteps": facts.total_progress,
+        "x_MeanReturn": score,
     }
 
 

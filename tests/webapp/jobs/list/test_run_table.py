@@ -45,10 +45,10 @@ def known(project: Any) -> dict[str, Job]:
     hop = make_job(project, spec=make_spec("hopper-simulated", name="Hop"))
     old = make_job(project, spec=make_spec(name="Old one", training__algorithm={"kind": "a2c"}))
     Job.objects.filter(pk=cart.pk).update(
-        observed="running", episode_return_mean=10, return_best=480, env_steps=5000
+        observed="running", training_score=10, best_training_score=480, total_progress=5000
     )
     Job.objects.filter(pk=hop.pk).update(
-        observed="paused", reason_code="budget", episode_return_mean=-5, return_least=-20, platform_s=7200
+        observed="paused", reason_code="budget", training_score=-5, worst_training_score=-20, platform_s=7200
     )
     Job.objects.filter(pk=old.pk).update(
         observed="failed", created_at=timezone.now() - timedelta(days=30), note="diverged early"
@@ -181,7 +181,7 @@ def test_a_row_is_drawn_again_when_anything_in_it_changes(client: Client, projec
         return client.get(address).content.decode()
 
     seen = {drawn()}
-    for changes in ({"name": "Renamed"}, {"episode_return_mean": 7.0}, {"reason": "It waits."}):
+    for changes in ({"name": "Renamed"}, {"training_score": 7.0}, {"reason": "It waits."}):
         Job.objects.filter(pk=job.pk).update(**changes)
         assert drawn() not in seen, changes
         seen.add(drawn())

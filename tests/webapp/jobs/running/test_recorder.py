@@ -45,8 +45,8 @@ def test_a_round_is_a_row_an_event_and_the_latest_figures() -> None:
     recorder.record(round_finished(2, mean=None))
     recorder.record(evaluated(2, 123.0))
     job.refresh_from_db()
-    assert (job.round_no, job.env_steps, job.actors, job.platform_s) == (2, 512, 8, 2.0)
-    assert (job.episode_return_mean, job.evaluation_return_mean) == (20.0, 123.0)
+    assert (job.round_no, job.total_progress, job.actors, job.platform_s) == (2, 512, 8, 2.0)
+    assert (job.training_score, job.evaluated_score) == (20.0, 123.0)
     assert [(row.round_no, row.epoch) for row in job.rounds.order_by("round_no")] == [(1, epoch), (2, epoch)]
     assert _numbers(job) == list(range(1, job.last_seq + 1))
 
@@ -115,7 +115,7 @@ def test_resuming_forgets_what_came_after_the_checkpoint_and_says_so() -> None:
     found = resume_point(job_id=job.pk, epoch=epoch, load=lambda row: b"data")
     assert found == (2, b"data")
     job.refresh_from_db()
-    assert (job.round_no, job.env_steps) == (2, 512)
+    assert (job.round_no, job.total_progress) == (2, 512)
     assert list(job.rounds.order_by("round_no").values_list("round_no", flat=True)) == [1, 2]
     text = job.events.get(kind="resumed").payload["text"]
     assert figures_in(text) == ["2", "3", "4"]
@@ -202,5 +202,5 @@ def test_the_best_and_the_least_return_so_far_stand_on_the_job() -> None:
     for round_no, mean in enumerate((20.0, None, 55.5, float("nan"), -3.0, 30.0), start=1):
         recorder.record(round_finished(round_no, mean=mean))
     job.refresh_from_db()
-    assert (job.episode_return_mean, job.return_best, job.return_least) == (30.0, 55.5, -3.0)
-    assert (job.algorithm, job.environment, job.cloud) == ("ppo", "CartPole-v1", "local")
+    assert (job.training_score, job.best_training_score, job.worst_training_score) == (30.0, 55.5, -3.0)
+    assert (job.algorithm, job.subject, job.cloud) == ("ppo", "CartPole-v1", "local")
