@@ -18,7 +18,7 @@ from webapp.background import TASK
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK
 from webapp.comparing import goal_results
-from webapp.connections import account_setup, connection_test
+from webapp.connections import account_setup, connection_check
 from webapp.connections.models import Connection
 from webapp.datasets.reading import READING
 from webapp.gateway import services as mailboxes
@@ -92,7 +92,7 @@ def look_for_anomalies() -> None:
 
 @shared_task(name="webapp.connections.tasks.test_connection", expires=60)
 def test_connection(connection_id: str, number: int) -> None:
-    connection_test.run_test(connection_id, number)
+    connection_check.run_test(connection_id, number)
 
 
 @shared_task(name="webapp.connections.tasks.set_up_connection", expires=60)

@@ -19,7 +19,7 @@ from cloud.actor.bundle import Bundle
 from cloud.platforms.azure.clients import AzureClients
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.connections import connection_test, decrypt, queries
+from webapp.connections import connection_check, decrypt, queries
 from webapp.connections.models import SECRET_FIELDS, Aim, CheckState, Connection, SetUp
 from webapp.connections.services import ConnectionRefused
 
@@ -116,7 +116,7 @@ def run(connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK) -> None
     running.update(state=CheckState.DONE, since=clock.now(), **_outcome(made, steps))
     if any(check.get("of_set_up") for check in (made.connection.test_report or {}).get("checks", [])):
         # The last test looked at what has changed now.
-        connection_test.request_test(connection=made.connection, clock=clock)
+        connection_check.request_test(connection=made.connection, clock=clock)
 
 
 def _outcome(made: SetUp, steps: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tables of connections. Written only by `services`, `connection_test`, `account_setup` and `account_lease`."""
+"""Tables of connections. Written only by `services`, `connection_check`, `account_setup` and `account_lease`."""
 
 from __future__ import annotations
 

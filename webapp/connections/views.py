@@ -18,8 +18,7 @@ from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import confirm_url, fresh_sign_in_for_secrets, is_fresh
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
-from webapp.connections import account_setup, forms, iam_documents, queries, services
-from webapp.connections import connection_test as connections_connection_test
+from webapp.connections import account_setup, connection_check, forms, iam_documents, queries, services
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import Connection, ConnectionKind
 from webapp.connections.text import WAYS, before_set_up, connection_status, rows, set_up_status, step_rows
@@ -100,15 +99,15 @@ def connection_identity(request: HttpRequest, project: Project, connection_id: s
     except KeysUnusable as refusal:
         form.add_error(None, f"Nothing was stored. {refusal}")
         return _detail(request, connection, form, status=422)
-    connections_connection_test.request_test(connection=connection)
+    connection_check.request_test(connection=connection)
     return redirect("connections:detail", project.slug, connection.pk)
 
 
 @project_action("editor")
-def connection_test(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
+def check_connection(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
     try:
-        connections_connection_test.request_test(connection=connection)
+        connection_check.request_test(connection=connection)
     except services.ConnectionRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("connections:detail", project.slug, connection.pk)

@@ -14,7 +14,7 @@ from emulator.azure.server import AzureEmulator
 from tests.factories import make_project, make_spec, make_user
 from tests.figures import figures_in
 from webapp.celery import app as celery_app
-from webapp.connections import account_setup, connection_test, queries, services
+from webapp.connections import account_setup, connection_check, queries, services
 from webapp.connections.models import CheckState, Connection
 from webapp.connections.sealing import Secret
 from webapp.jobs.launch import cloud_requirements
@@ -72,7 +72,7 @@ def connection(owner: Any, account: tuple[AzureEmulator, DemoSubscription]) -> C
 
 def _tested(connection: Connection) -> Connection:
     Connection.objects.filter(pk=connection.pk).update(
-        test_state=CheckState.DONE, test_report=connection_test.report_on(connection)
+        test_state=CheckState.DONE, test_report=connection_check.report_on(connection)
     )
     connection.refresh_from_db()
     return connection
@@ -107,11 +107,11 @@ def _refused(connection: Connection, **requested: Any) -> str:
 def test_each_right_is_a_row_of_the_live_test(
     connection: Connection, account: tuple[AzureEmulator, DemoSubscription]
 ) -> None:
-    report = connection_test.report_on(connection)
+    report = connection_check.report_on(connection)
     assert report["ok"], report
     (app,) = account[0].subscription.apps.values()
     app.roles = [role for role in app.roles if "resourceGroups" in role.scope]
-    failed = [check for check in connection_test.report_on(connection)["checks"] if check["ok"] is False]
+    failed = [check for check in connection_check.report_on(connection)["checks"] if check["ok"] is False]
     assert [check["name"] for check in failed] == ["Microsoft.ContainerInstance/locations/usages/read"]
     assert app.secret not in str(report)
 

@@ -33,7 +33,7 @@ from tests.signed_in import sign_in
 from tests.webapp.spoiled_database import failing_at
 from training.engine.child_variables import clean_variables
 from webapp.celery import app as celery_app
-from webapp.connections import connection_test, decrypt, services
+from webapp.connections import connection_check, decrypt, services
 from webapp.connections.models import CheckState, Connection, SealedSecret
 from webapp.connections.sealing import Secret
 
@@ -202,14 +202,14 @@ def test_the_canary_is_found_nowhere(
     assert connection.pk.encode() in messages
 
     # What the worker does with the message: a test that goes well, and one against keys that changed meanwhile.
-    connection_test.run_test(connection.pk, connection.test_no)
+    connection_check.run_test(connection.pk, connection.test_no)
     connection.refresh_from_db()
     assert connection.test_report is not None
     assert connection.test_report["ok"], connection.test_report
     aws.account.keys[KEY_ID] = Key(KEY_ID, "another", aws.account.keys[KEY_ID].principal)
     browser.post(f"{connection.pk}/test/")
     connection.refresh_from_db()
-    connection_test.run_test(connection.pk, connection.test_no)
+    connection_check.run_test(connection.pk, connection.test_no)
     for path in ("", f"{connection.pk}/", f"{connection.pk}/report", f"{connection.pk}/files/policy"):
         browser.get(path)
 
@@ -270,7 +270,7 @@ def test_a_roles_session_credentials_are_found_nowhere(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ours.access_key_id)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", ours.secret)
     connection = services.set_identity(connection=connection, plain={"role_arn": role.arn}, secrets={})
-    report = connection_test.report_on(connection)
+    report = connection_check.report_on(connection)
     assert report["ok"], report
     sessions = [key for key in aws.account.keys.values() if key.token]
     assert sessions

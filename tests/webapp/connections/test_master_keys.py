@@ -166,7 +166,7 @@ import threading
 import webapp.asgi
 from django.urls import get_resolver
 from webapp import tasks
-from webapp.connections import forms, models, views, connection_test
+from webapp.connections import forms, models, views, connection_check
 get_resolver().url_patterns
 forms.identity_form(models.Connection(kind="aws_keys")).as_p()
 print(sorted({name.partition(".")[0] for name in sys.modules} & {"torch", "boto3", "botocore", "azure", "msal"}))

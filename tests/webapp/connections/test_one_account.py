@@ -28,7 +28,7 @@ from tests.factories import make_connection, make_project, make_user
 from tests.webapp.connections.connected import using
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from webapp.connections import account_setup, connection_test, decrypt, iam_documents, services
+from webapp.connections import account_setup, connection_check, decrypt, iam_documents, services
 from webapp.connections.account_lease import claim_account, leased_account
 from webapp.connections.models import Connection, ConnectionKind, SetUp
 from webapp.connections.sealing import Secret
@@ -139,7 +139,7 @@ def _connect(aws: AwsEmulator, project: Any, kind: str, region: str) -> Connecti
 def _test(connection: Connection) -> dict[str, Any]:
     """The test as the worker runs it, in this thread, which is the one that sees this test's rows."""
     findings = Findings(connection.region)
-    connection_test._run_checks(connection, findings)
+    connection_check._run_checks(connection, findings)
     report = findings.report().as_dict()
     Connection.objects.filter(pk=connection.pk).update(
         test_report=report, account_id=report["account"], test_state="done"

@@ -7,7 +7,7 @@ from django.test import Client
 
 from tests.factories import make_connection, make_project
 from tests.webapp.connections.connected import AZURE_IDS, KEYS, SECRET, url
-from webapp.connections import connection_test, decrypt, services
+from webapp.connections import connection_check, decrypt, services
 from webapp.connections.models import CheckState, Connection, SealedSecret
 from webapp.connections.sealing import RowChanged, Secret
 
@@ -107,6 +107,6 @@ def test_a_row_that_was_moved_or_changed_in_the_database_is_not_used(project: An
     Connection.objects.filter(pk=mine.pk).update(project=theirs.project)
     with pytest.raises(RowChanged):
         decrypt.secret(Connection.objects.get(pk=mine.pk), "secret_access_key")
-    report = connection_test.report_on(Connection.objects.get(pk=mine.pk))
+    report = connection_check.report_on(Connection.objects.get(pk=mine.pk))
     assert report["ok"] is False
     assert "changed or moved" in report["checks"][0]["words"]

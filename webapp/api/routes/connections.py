@@ -19,7 +19,7 @@ from webapp.api.problems import cleaned
 from webapp.api.router import ApiRouter, Editor, EditorsProject, Owner, OwnersProject, Person
 from webapp.api.schemas import Name, Request, Shape
 from webapp.clock import SYSTEM_CLOCK
-from webapp.connections import account_setup, connection_test, forms, iam_documents, queries, services
+from webapp.connections import account_setup, connection_check, forms, iam_documents, queries, services
 from webapp.connections.models import Connection, SealedSecret, SetUp
 from webapp.connections.text import before_set_up, connection_status, set_up_status
 
@@ -196,7 +196,7 @@ def set_identity(member: Owner, connection_id: str, identity: Identity) -> Conne
     """It replaces the whole stored identity and its secrets. The last test is void, and a new one starts."""
     connection = queries.connection_in(member.project, connection_id)
     connection = services.set_identity(connection=connection, **_identity(connection, identity))
-    connection_test.request_test(connection=connection)
+    connection_check.request_test(connection=connection)
     return _connection(member, connection_id)
 
 
@@ -208,7 +208,7 @@ def set_identity(member: Owner, connection_id: str, identity: Identity) -> Conne
 )
 def test_connection(member: Editor, connection_id: str) -> ConnectionShape:
     """The worker tests each right. Poll the connection until `test` is done."""
-    connection_test.request_test(connection=queries.connection_in(member.project, connection_id))
+    connection_check.request_test(connection=queries.connection_in(member.project, connection_id))
     return _connection(member, connection_id)
 
 
@@ -292,7 +292,7 @@ def _made(project: Project, user: Any, wish: NewConnection) -> Connection:
         return services.create_connection(**fields)
     identity = _identity(Connection(kind=wish.kind), wish.identity)
     made = services.create_with_identity(**fields, **identity)
-    return connection_test.request_test(connection=made)
+    return connection_check.request_test(connection=made)
 
 
 @sensitive_variables()

@@ -9,7 +9,7 @@ from django.test import Client
 from tests.factories import FixedClock, make_connection
 from tests.webapp.connections.connected import url
 from webapp.celery import app as celery_app
-from webapp.connections import connection_test, queries, services, text
+from webapp.connections import connection_check, queries, services, text
 from webapp.connections.models import CheckState, Connection
 
 pytestmark = pytest.mark.django_db
@@ -32,32 +32,32 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
             "ok": True,
         }
 
-    monkeypatch.setattr(connection_test, "report_on", report_on)
+    monkeypatch.setattr(connection_check, "report_on", report_on)
     return tested
 
 
 def test_a_test_is_reported_in_the_row(
     project: Any, messages_sent: list[Any], reports: list[Connection]
 ) -> None:
-    connection = connection_test.request_test(connection=make_connection(project))
-    connection_test.run_test(connection.pk, connection.test_no)
+    connection = connection_check.request_test(connection=make_connection(project))
+    connection_check.run_test(connection.pk, connection.test_no)
     connection.refresh_from_db()
     assert connection.test_state == CheckState.DONE
     assert connection.account_id == "123456789012"
-    connection_test.run_test(connection.pk, connection.test_no)  # the message came twice
+    connection_check.run_test(connection.pk, connection.test_no)  # the message came twice
     assert len(reports) == 1
 
 
 def test_a_test_that_was_overtaken_says_nothing(
     project: Any, messages_sent: list[Any], reports: list[Connection]
 ) -> None:
-    connection = connection_test.request_test(connection=make_connection(project))
+    connection = connection_check.request_test(connection=make_connection(project))
     old = connection.test_no
-    connection_test.request_test(connection=connection)
-    connection_test.run_test(connection.pk, old)
+    connection_check.request_test(connection=connection)
+    connection_check.run_test(connection.pk, old)
     assert not reports
     services.remove_connection(connection=connection)
-    connection_test.run_test(connection.pk, old + 1)
+    connection_check.run_test(connection.pk, old + 1)
     assert not reports
 
 
@@ -71,7 +71,7 @@ def test_a_page_waits_for_no_one(as_owner: Client, project: Any, messages_sent: 
 
 def test_a_test_that_no_one_took_up_is_reported(project: Any, messages_sent: list[Any]) -> None:
     clock = FixedClock()
-    connection = connection_test.request_test(connection=make_connection(project), clock=clock)
+    connection = connection_check.request_test(connection=make_connection(project), clock=clock)
     assert text.connection_status(connection, clock.now()).waiting
     late = clock.now() + queries.GIVEN_UP_AFTER + timedelta(seconds=1)
     assert "manage.py up" in text.connection_status(connection, late).sentence
