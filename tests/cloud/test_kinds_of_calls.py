@@ -115,7 +115,7 @@ class _LearningOnActors(Driver):
     def _do(self, step: Step) -> Iterator[Event]:
         if isinstance(step, SendUpdate):
             self._learned_from_s = self.run.now_s()
-            call = self.run.learn(step.name, [trajectory.payload for trajectory in step.batch])
+            call = self.run.update_call(step.name, [trajectory.payload for trajectory in step.batch])
             on_actor = call.model_copy(update={"where": "actor"})
             self.run.flight.launch(on_actor, self.run.attempts(call), step.after)
         else:

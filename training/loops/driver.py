@@ -146,11 +146,11 @@ class Driver:
         match step:
             case Sample():
                 self._slots[step.name] = step.slot
-                call = run.sample(step.name, step.slot, step.number, self.states.get(step.slot))
+                call = run.sample_call(step.name, step.slot, step.number, self.states.get(step.slot))
                 run.flight.launch(call, run.attempts(call), step.after)
             case SendUpdate():
                 self._learned_from_s = run.now_s()
-                call = run.learn(step.name, [contribution.payload for contribution in step.batch])
+                call = run.update_call(step.name, [contribution.payload for contribution in step.batch])
                 run.flight.launch(call, run.attempts(call), step.after)
             case MakeVersion():
                 self.make_version(self._made.pop(step.name), replayed=step.replayed)

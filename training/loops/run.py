@@ -102,7 +102,7 @@ class TrainingRun:
         self._memory_mb = plan.memory_mb
         return replace(plan, why=self.spec.declaration.say(plan.why))
 
-    def sample(self, name: str, slot: int, number: int, slot_state: bytes | None) -> Call:
+    def sample_call(self, name: str, slot: int, number: int, slot_state: bytes | None) -> Call:
         """Return a call that makes data for `slot` with the newest version. `number` counts the slot's calls over the
         run, or slices of the data.
         """
@@ -118,7 +118,7 @@ class TrainingRun:
             inputs=self.task.inputs_of(request),
         )
 
-    def learn(self, name: str, payloads: Sequence[bytes]) -> Call:
+    def update_call(self, name: str, payloads: Sequence[bytes]) -> Call:
         """Return a call that makes the next version from the current state and this data."""
         return self.decided_call(
             name,
