@@ -64,7 +64,7 @@ def gradient_of(
     batch: Batch,
     network: Network,
     progress: float,
-    turn: Pass,
+    pass_: Pass,
     truncation: Truncation,
     others: Sequence[PublishedPolicy] = (),
     sampling: Sequence[PublishedPolicy] = (),
@@ -83,7 +83,7 @@ def gradient_of(
         batch.log_probs,
     )
     truncating = Truncating(truncation, least) if truncation.weighs_samples else None
-    prepared = algorithm.prepare(optimisation, batch, renormalised, turn.start, truncating)
+    prepared = algorithm.prepare(optimisation, batch, renormalised, pass_.start, truncating)
     samples = {"log_probs": batch.log_probs, **prepared.samples}
     if least is not None:
         samples["others"] = least
@@ -91,7 +91,7 @@ def gradient_of(
         samples["anchors"] = numbers
     chosen = optimisation.to_device(samples)
     if algorithm.shuffles:
-        chosen = _shuffled(optimisation, chosen, turn)
+        chosen = _shuffled(optimisation, chosen, pass_)
     objective = algorithm.objective_of(
         optimisation.arrays, chosen, progress, truncation if truncation.weighs_samples else None
     )
@@ -103,8 +103,8 @@ def gradient_of(
 
     gradient = optimisation.gradient(chosen["observations"], chosen["actions"], noted, chosen.get("anchors"))
     measured = {**optimisation.means(), **prepared.measured}
-    is_last = turn.number >= turn.passes or algorithm.is_enough(measured["approximate_kl"])
-    kept = algorithm.kept_of_first_pass if turn.number == 1 and not is_last else ()
+    is_last = pass_.number >= pass_.passes or algorithm.is_enough(measured["approximate_kl"])
+    kept = algorithm.kept_of_first_pass if pass_.number == 1 and not is_last else ()
     limit = truncation.limit if truncation.reads_policies else np.inf
     return SliceGradient(
         gradient,
@@ -185,11 +185,11 @@ def _sampling_policies(
     )
 
 
-def _shuffled(optimisation: Optimisation, samples: dict[str, Array], turn: Pass) -> dict[str, Array]:
+def _shuffled(optimisation: Optimisation, samples: dict[str, Array], pass_: Pass) -> dict[str, Array]:
     """Return the slice in the order that the pass of this number has in `Algorithm.learn`."""
-    rng = np.random.Generator(np.random.PCG64(turn.seed))
+    rng = np.random.Generator(np.random.PCG64(pass_.seed))
     n = len(samples["actions"])
-    for _ in range(turn.number - 1):
+    for _ in range(pass_.number - 1):
         rng.permutation(n)
     return next(optimisation.minibatches_of(samples, n, rng))
 
