@@ -114,18 +114,18 @@ class _DraftRequest(BaseModel):
     draft: NewDraft
 
 
-def _sheet(project: Project, person: User, draft_id: int) -> FormState:
-    sheet = FormState.of(project, person, {"draft": str(draft_id)})
-    if sheet.draft is None:
+def _form_state(project: Project, person: User, draft_id: int) -> FormState:
+    form_state = FormState.of(project, person, {"draft": str(draft_id)})
+    if form_state.draft is None:
         raise Http404("You have no such draft in this project.")
-    return sheet
+    return form_state
 
 
-def _sheet_of(request: HttpRequest, slug: str, draft_id: RowId) -> FormState:
-    return _sheet(project_of(request, slug, "editor"), caller_of(request), draft_id)
+def _form_state_of(request: HttpRequest, slug: str, draft_id: RowId) -> FormState:
+    return _form_state(project_of(request, slug, "editor"), caller_of(request), draft_id)
 
 
-_OwnSheet = Annotated[FormState, Dependency(_sheet_of)]
+_OwnFormState = Annotated[FormState, Dependency(_form_state_of)]
 
 
 @router.get("/projects/{slug}/drafts", summary="Your drafts of jobs")
@@ -142,9 +142,9 @@ def list_drafts(project: EditorsProject, person: Person) -> list[DraftShape]:
     url_name="get_draft",
     summary="One draft, with its spec",
 )
-def get_draft(sheet: _OwnSheet) -> DraftDetail:
+def get_draft(form_state: _OwnFormState) -> DraftDetail:
     """To launch it, send its `spec` to `jobs`."""
-    return _detail(sheet)
+    return _detail(form_state)
 
 
 @router.post("/projects/{slug}/drafts", auth=Token("jobs"), response=201, summary="Save a draft")
@@ -157,24 +157,24 @@ def save_draft(
 ) -> DraftDetail:
     """Nothing is launched, and the draft need not be valid yet. The same Idempotency-Key gives the same draft again."""
     query = QueryDict(draft.begun_with)
-    sheet = FormState(
+    form_state = FormState(
         project, person, starting_point(project, query or ({FILE: "spec.json"} if draft.spec else {}))
     )
 
     def make() -> Draft:
-        return _kept(sheet, draft)
+        return _kept(form_state, draft)
 
     made = create_once(
         project, "draft", idempotency_key, _DraftRequest(person=person.pk, draft=draft), make, response
     )
     response["Location"] = reverse("api_v1:get_draft", args=[project.slug, made])
-    return _detail(_sheet(project, person, int(made)))
+    return _detail(_form_state(project, person, int(made)))
 
 
 @router.put("/projects/{slug}/drafts/{draft_id}", auth=Token("jobs"), summary="Change a draft")
-def change_draft(sheet: _OwnSheet, draft: DraftChange) -> DraftDetail:
-    kept = _kept(sheet, draft)
-    return _detail(_sheet(sheet.project, sheet.user, kept.pk))
+def change_draft(form_state: _OwnFormState, draft: DraftChange) -> DraftDetail:
+    kept = _kept(form_state, draft)
+    return _detail(_form_state(form_state.project, form_state.user, kept.pk))
 
 
 @router.delete(
@@ -208,27 +208,27 @@ def remove_view(project: EditorsProject, view_id: RowId) -> None:
         raise Http404(str(refusal)) from None
 
 
-def _kept(sheet: FormState, wish: NewDraft | DraftChange) -> Draft:
+def _kept(form_state: FormState, wish: NewDraft | DraftChange) -> Draft:
     """The form's fields: those of the spec, or the stored ones, with the values over them. Refuses unknown fields."""
     stood = (
         job_form(start=wish.spec).as_typed()
         if wish.spec
-        else sheet.typed or sheet.build_form(None).as_typed()
+        else form_state.typed or form_state.build_form(None).as_typed()
     )
     if strange := [name for name in wish.values if name not in stood and name not in drafts.BESIDE]:
         raise spec_refused([SpecProblem(f"values.{name}", f"The form has no {name}.") for name in strange])
-    sheet.sent = with_switches(sheet.build_form(stood).tree.choices(), stood, wish.values)
-    return sheet.save(sheet.form(sheet.sent))
+    form_state.sent = with_switches(form_state.build_form(stood).tree.choices(), stood, wish.values)
+    return form_state.save(form_state.form(form_state.sent))
 
 
-def _detail(sheet: FormState) -> DraftDetail:
-    assert sheet.draft is not None
-    form = sheet.form(sheet.typed)
+def _detail(form_state: FormState) -> DraftDetail:
+    assert form_state.draft is not None
+    form = form_state.form(form_state.typed)
     form.is_valid()
     found = [(name, str(words[0])) for name, words in form.errors.items()]
     return DraftDetail.of(
-        sheet.draft,
-        url=_draft_url(sheet.project.slug, sheet.draft),
+        form_state.draft,
+        url=_draft_url(form_state.project.slug, form_state.draft),
         spec=form.understood.model_dump(mode="json") if form.understood else None,
         problems=[FieldError(path=name if name in form.fields else "", sentence=one) for name, one in found],
     )

@@ -168,7 +168,7 @@ def sections(tree: FieldGroup) -> list[dict[str, Any]]:
     return [{"key": key, "title": title, "group": parts[key]} for key, title, _ in SECTIONS]
 
 
-def _sheet(request: HttpRequest, project: Project) -> FormState:
+def _form_state(request: HttpRequest, project: Project) -> FormState:
     return FormState.of(
         project, request.user, request.GET, request.POST if request.method == "POST" else None
     )
@@ -176,13 +176,13 @@ def _sheet(request: HttpRequest, project: Project) -> FormState:
 
 def _page(
     request: HttpRequest,
-    sheet: FormState,
+    form_state: FormState,
     form: SpecForm,
     status: int = 200,
     refused: bool = False,
     file_faults: Sequence[str] = (),
 ) -> HttpResponse:
-    looked_at = form if form.is_bound else sheet.build_form(form.as_typed())
+    looked_at = form if form.is_bound else form_state.build_form(form.as_typed())
     looked_at.is_valid()
     context = {
         "section": "jobs",
@@ -192,17 +192,17 @@ def _page(
         "more_has_problems": any(part["group"].has_problems for part in more),
         "reviewed": reviewed(form),
         "presets": presets().values(),
-        "chosen": sheet.begun.preset.name if sheet.begun.preset else "",
-        "begun": sheet.begun,
-        "draft": sheet.draft,
-        "drafts": drafts.drafts_of(sheet.project, request.user),
-        "gone": drafts.unknown_fields(sheet.draft, form.fields) if sheet.draft else [],
-        "action": sheet.address,
+        "chosen": form_state.begun.preset.name if form_state.begun.preset else "",
+        "begun": form_state.begun,
+        "draft": form_state.draft,
+        "drafts": drafts.drafts_of(form_state.project, request.user),
+        "gone": drafts.unknown_fields(form_state.draft, form.fields) if form_state.draft else [],
+        "action": form_state.address,
         "environments": catalogue.ENTRIES.values(),
         "emulated_kinds": [kind for kind, cloud in CLOUD_OF.items() if is_emulated(cloud)],
-        **sheet.beside,
-        **checklist.folded(sheet.checks(looked_at)),
-        "seeds_problem": sheet.seeds_problem,
+        **form_state.beside,
+        **checklist.folded(form_state.checks(looked_at)),
+        "seeds_problem": form_state.seeds_problem,
         "refused": refused,
         "file_faults": file_faults,
         "idempotency_key": request.POST.get("idempotency_key") or secrets.token_urlsafe(12),
@@ -214,34 +214,34 @@ def _page(
 @require_http_methods(["GET", "HEAD", "POST"])
 def job_new(request: HttpRequest, project: Project) -> HttpResponse:
     """Show the form and handle its buttons. Nothing is launched while the form has a problem."""
-    sheet = _sheet(request, project)
-    form = sheet.form(sheet.typed)
+    form_state = _form_state(request, project)
+    form = form_state.form(form_state.typed)
     if request.method != "POST" or "look" in request.POST:
-        return _page(request, sheet, form)
+        return _page(request, form_state, form)
     if "back" in request.POST:
-        return _page(request, sheet, _reset_field(sheet, form, request.POST["back"]))
+        return _page(request, form_state, _reset_field(form_state, form, request.POST["back"]))
     if "save" in request.POST:
-        return _save(request, sheet, form)
+        return _save(request, form_state, form)
     if not form.is_valid():
-        return _page(request, sheet, form, status=422, refused=True)
+        return _page(request, form_state, form, status=422, refused=True)
     if "download" in request.POST:
         return spec_file(form.spec.model_dump(mode="json"), "starling-job.json")
-    return _launch(request, sheet, form)
+    return _launch(request, form_state, form)
 
 
-def _reset_field(sheet: FormState, form: SpecForm, name: str) -> SpecForm:
+def _reset_field(form_state: FormState, form: SpecForm, name: str) -> SpecForm:
     """Return the form with one control reset to the value it is compared with."""
     leaf = next((one for one in form.tree.leaves() if one.name == name and one.was is not None), None)
-    return form if leaf is None else sheet.form({**form.as_typed(), name: leaf.was})
+    return form if leaf is None else form_state.form({**form.as_typed(), name: leaf.was})
 
 
-def _launch(request: HttpRequest, sheet: FormState, form: SpecForm) -> HttpResponse:
-    project, count = sheet.project, sheet.count()
-    if sheet.seeds_problem:
-        return _page(request, sheet, form, status=422, refused=True)
+def _launch(request: HttpRequest, form_state: FormState, form: SpecForm) -> HttpResponse:
+    project, count = form_state.project, form_state.count()
+    if form_state.seeds_problem:
+        return _page(request, form_state, form, status=422, refused=True)
     key = request.POST.get("idempotency_key", "")[:100] or None
     launch: dict[str, Any] = {"project": project, "user": request.user, "spec": form.spec}
-    launch["made_from"] = sheet.begun.made_from(sheet.beside["checkpoint"])
+    launch["made_from"] = form_state.begun.made_from(form_state.beside["checkpoint"])
     try:
         if count > 1:
             group = seed_groups.launch_seeds(**launch, count=count, key=key[:90] if key else None)
@@ -251,33 +251,33 @@ def _launch(request: HttpRequest, sheet: FormState, form: SpecForm) -> HttpRespo
             answer = redirect("jobs:detail", project.slug, job.pk)
     except services.SpecRefused as refusal:  # a cloud or a budget changed after the form was checked
         form.add_error(None, str(refusal))
-        return _page(request, sheet, form, status=422, refused=True)
-    if sheet.draft is not None:
-        sheet.draft.delete()
+        return _page(request, form_state, form, status=422, refused=True)
+    if form_state.draft is not None:
+        form_state.draft.delete()
     return answer
 
 
-def _save(request: HttpRequest, sheet: FormState, form: SpecForm) -> HttpResponse:
+def _save(request: HttpRequest, form_state: FormState, form: SpecForm) -> HttpResponse:
     """Save the form as a draft. A request for JSON gets a short answer instead of a redirect."""
     by_itself = request.headers.get("Accept") == "application/json"
     try:
-        draft = sheet.save(form)
+        draft = form_state.save(form)
     except drafts.DraftRefused as refusal:
         if by_itself:
             return JsonResponse({"refused": str(refusal)}, status=409)
         messages.error(request, str(refusal))
-        return _page(request, sheet, form, status=409)
+        return _page(request, form_state, form, status=409)
     if by_itself:
         return JsonResponse({"saved_at": draft.saved_at.isoformat(), "title": draft.title})
     messages.success(request, f"“{draft.title}” is saved as a draft. Nothing was launched.")
-    return redirect(f"{reverse('jobs:new', args=[sheet.project.slug])}?draft={draft.pk}")
+    return redirect(f"{reverse('jobs:new', args=[form_state.project.slug])}?draft={draft.pk}")
 
 
 @project_action("editor")
 def job_file(request: HttpRequest, project: Project) -> HttpResponse:
     """Put a spec from a JSON, TOML or YAML file into the form as a draft, or show all its problems."""
     file = request.FILES.get("spec")
-    sheet = FormState(project, request.user, starting_point(project, {}))
+    form_state = FormState(project, request.user, starting_point(project, {}))
     try:
         if file is None:
             raise SpecError([SpecProblem("", "Choose a JSON, TOML or YAML file first.")])
@@ -285,7 +285,7 @@ def job_file(request: HttpRequest, project: Project) -> HttpResponse:
         spec = read_spec_file(cast(BinaryIO, file.file), name)
     except SpecError as refusal:
         faults = [problem.sentence for problem in refusal.problems]
-        return _page(request, sheet, sheet.form(None), status=422, file_faults=faults)
+        return _page(request, form_state, form_state.form(None), status=422, file_faults=faults)
     begun = starting_point(project, {FILE: name})
     values = job_form(start=spec).as_typed()
     try:
@@ -306,7 +306,7 @@ def draft_delete(request: HttpRequest, project: Project) -> HttpResponse:
 @project_action("editor")
 def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     """Return the forecast of the job in the form, or say that the form has a problem."""
-    form = _sheet(request, project).form(request.POST)
+    form = _form_state(request, project).form(request.POST)
     if not form.is_valid():
         refusal = "The forecast appears once every field is valid."
         return render(request, "jobs/forecast.html", {"refusal": refusal})
@@ -320,7 +320,7 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
 @project_action("editor")
 def job_checks(request: HttpRequest, project: Project) -> HttpResponse:
     """Return the checklist of the job in the form."""
-    sheet = _sheet(request, project)
-    form = sheet.form(request.POST)
+    form_state = _form_state(request, project)
+    form = form_state.form(request.POST)
     form.is_valid()
-    return render(request, "jobs/checks.html", checklist.folded(sheet.checks(form)))
+    return render(request, "jobs/checks.html", checklist.folded(form_state.checks(form)))
