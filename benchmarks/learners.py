@@ -136,7 +136,7 @@ def _request(call: Call) -> GradientRequest:
 
 
 def _without_policies(call: Call) -> Call:
-    """Return the same call of a learner that flies alone."""
+    """Return the same call of a learner that runs alone."""
     request = _request(call)
     own = call.inputs[: len(call.inputs) - request.policies - request.anchors]
     anchors = call.inputs[len(call.inputs) - request.anchors :]

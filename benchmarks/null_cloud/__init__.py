@@ -129,7 +129,7 @@ class NullCloud:
         return outcome_of(flight, self._invoker.invoke(flight.call))
 
     def cancel(self, call_id: str) -> None:
-        """Whatever flies is answered before anybody could cancel it."""
+        """A call in flight is answered before it could be cancelled."""
 
     def now_s(self) -> float:
         return self._clock()

@@ -24,26 +24,26 @@ class _Side:
         self._serial = 0
 
     def steps_per_s(self, fragments: int) -> float:
-        flying: dict[str, int] = {}
+        in_flight: dict[str, int] = {}
         left = fragments
 
         def submit(slot: int) -> None:
             self._serial += 1
             call = self._part.rollout(slot, self._serial, 1, self._states[slot])
-            flying[call.id] = slot
+            in_flight[call.id] = slot
             self.platform.submit(call)
 
         began_s = time.perf_counter()
         for slot in range(ENVIRONMENTS):
             submit(slot)
             left -= 1
-        while flying:
+        while in_flight:
             outcome = self.platform.next(10.0)
             if outcome is None:
                 continue
             if outcome.status != "done":
                 raise RuntimeError(outcome.reason)
-            slot = flying.pop(outcome.call_id)
+            slot = in_flight.pop(outcome.call_id)
             self._states[slot] = outcome.slot_state
             if left:
                 submit(slot)

@@ -227,7 +227,7 @@ class AzureContainerPlatform:
             order=self._order,
         )
         self.fleet = Fleet(plan, lifecycle, holder.register, NoPayer(), now_s=self._calls.now_s)
-        self._flying: dict[str, Call] = {}
+        self._in_flight: dict[str, Call] = {}
         self._ready: deque[Outcome] = deque()
         self._closed = False
 
@@ -238,12 +238,12 @@ class AzureContainerPlatform:
         return self._calls.publish(version, blob)
 
     def submit(self, call: Call) -> None:
-        self._flying[call.id] = call
+        self._in_flight[call.id] = call
         self._calls.submit(call)
 
     def next(self, timeout_s: float) -> Outcome | None:
         end_s = self.now_s() + timeout_s
-        while self._flying:
+        while self._in_flight:
             if not self._closed and not self._ready:
                 self._attend()
             if self._ready:
@@ -256,7 +256,7 @@ class AzureContainerPlatform:
                         return None
                     continue
                 outcome = arrived
-            if self._flying.pop(outcome.call_id, None) is not None:
+            if self._in_flight.pop(outcome.call_id, None) is not None:
                 return outcome
         return None
 
@@ -276,13 +276,13 @@ class AzureContainerPlatform:
             return
         self._closed = True
         self._calls.close()
-        self._flying.clear()
+        self._in_flight.clear()
         self._ready.clear()
         self.fleet.close(_CLOSE_PATIENCE_S)
         self._clients.close()
 
     def _attend(self) -> None:
-        waiting = [call.id for call in self._flying.values() if call.where == "actor"]
+        waiting = [call.id for call in self._in_flight.values() if call.where == "actor"]
         self.fleet.attend(len(waiting), self._calls.pullers())
         if self.fleet.unpaid or self.fleet.failing:
             for call_id in waiting:

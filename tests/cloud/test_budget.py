@@ -156,21 +156,21 @@ class Job:
         )
 
     def gather(self, what: str) -> None:
-        flying = {name for name in self.sent if name not in {outcome.call_id for outcome in self.heard}}
-        while flying:
+        in_flight = {name for name in self.sent if name not in {outcome.call_id for outcome in self.heard}}
+        while in_flight:
             outcome = self.platform.next(self.random.choice([0.1, 1.0, 30.0]))
             self.check()
             if outcome is None:
                 if self.random.random() < 0.1:
-                    self.platform.cancel(self.random.choice(sorted(flying)))
+                    self.platform.cancel(self.random.choice(sorted(in_flight)))
                 continue
-            flying.remove(outcome.call_id)
+            in_flight.remove(outcome.call_id)
             self.heard.append(outcome)
             self.over = self.over or outcome.status == "refused"
             if outcome.status == "failed" and not self.over and self.random.random() < 0.5:
                 retry = f"{outcome.call_id}-again"
                 self.send_rollout(retry, 0)
-                flying.add(retry)
+                in_flight.add(retry)
 
     def check(self) -> None:
         spend = self.ledger.spend()

@@ -53,19 +53,19 @@ class ScriptedPlatform:
 
     answer: Callable[[Call], Outcome]
     clock_s: float = 0.0
-    flying: dict[str, Call] = field(default_factory=dict)
+    in_flight: dict[str, Call] = field(default_factory=dict)
     closed: bool = False
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         return BlobRef(version=version, sha256="", byte_count=len(blob))
 
     def submit(self, call: Call) -> None:
-        self.flying[call.id] = call
+        self.in_flight[call.id] = call
 
     def next(self, timeout_s: float) -> Outcome | None:
-        if not self.flying:
+        if not self.in_flight:
             return None
-        return self.answer(self.flying.pop(next(iter(self.flying))))
+        return self.answer(self.in_flight.pop(next(iter(self.in_flight))))
 
     def cancel(self, call_id: str) -> None:
         pass

@@ -24,19 +24,19 @@ def test_nothing_is_under_way() -> None:
 
 def test_calls_end_at_their_deadlines() -> None:
     """Three calls, the last sent 10 s ago for at most 40 s; two older ones for at most 120 s, sent 100 s ago."""
-    flying = [ReservedCalls(3, NOW - 10, 40.0, 7), ReservedCalls(2, NOW - 100, 120.0, 11)]
-    assert unattended_cost(NOW, flying, 0, []) == UnattendedCost(30.0, 3 * 7 + 2 * 11, 0, 0)
+    in_flight = [ReservedCalls(3, NOW - 10, 40.0, 7), ReservedCalls(2, NOW - 100, 120.0, 11)]
+    assert unattended_cost(NOW, in_flight, 0, []) == UnattendedCost(30.0, 3 * 7 + 2 * 11, 0, 0)
 
 
 def test_container_groups_end_at_their_dead_man_times_and_what_is_kept_ready_does_not() -> None:
-    flying = [ReservedCalls(1, NOW - 5, 15.0, 100)]
+    in_flight = [ReservedCalls(1, NOW - 5, 15.0, 100)]
     things = [
         BillingResource(NOW + 55.0, 9),
         BillingResource(NOW + 20.0, 4),
         BillingResource(None, 600, 2),
         BillingResource(None, 300),
     ]
-    assert unattended_cost(NOW, flying, 50, things) == UnattendedCost(55.0, 100 + 50 + 9 + 4, 3, 900)
+    assert unattended_cost(NOW, in_flight, 50, things) == UnattendedCost(55.0, 100 + 50 + 9 + 4, 3, 900)
 
 
 def test_what_should_have_ended_already_ends_at_once() -> None:

@@ -109,14 +109,14 @@ def test_the_mean_of_equal_gradients_is_that_gradient(count, seed, late):
 
 
 @settings(max_examples=60, deadline=None)
-@given(order=st.permutations(range(6)), clock=st.integers(3, 9))
-def test_the_order_of_arrival_changes_nothing(order, clock):
+@given(order=st.permutations(range(6)), newest=st.integers(3, 9))
+def test_the_order_of_arrival_changes_nothing(order, newest):
     queue = GradientQueue(6, Weighting("sqrt"))
     numbers = [queue.launch(version % 4) for version in range(6)]
     for place in order:
-        assert queue.land(numbers[place], place % 4, str(place).encode(), clock) is None
-        queue.admit()
-    released = queue.release(clock, bound=0.0)
+        assert queue.land(numbers[place], place % 4, str(place).encode(), newest) is None
+        queue.enqueue()
+    released = queue.release(newest, bound=0.0)
     assert [one.payload for one in released.gradients] == [str(place).encode() for place in range(6)]
     assert released.reason == "full"
     gradients = random_gradients(6)
@@ -149,88 +149,92 @@ def test_each_release_has_one_true_reason_and_no_gradient_is_applied_twice_or_lo
     learners, ordered, bounds, seed = schedule
     rng = random.Random(seed)
     queue = GradientQueue(learners, Weighting("sqrt"), in_order_of_launch=ordered)
-    clock, ends, flying = 0, {}, {}
+    newest, ends, in_flight = 0, {}, {}
 
     def take(bound):
-        nonlocal clock
-        while (admitted := queue.admit()) is not None:
-            assert len(queue.waiting) <= learners
-            assert admitted.number not in ends
-            flew = queue.flying
-            release = queue.release(clock, bound)
+        nonlocal newest
+        while (enqueued := queue.enqueue()) is not None:
+            assert len(queue.queued) <= learners
+            assert enqueued.number not in ends
+            in_flight_before = queue.in_flight
+            release = queue.release(newest, bound)
             if release is None:
-                mean = np.mean([clock - one.version for one in queue.waiting])
+                mean = np.mean([newest - one.version for one in queue.queued])
                 assert mean > bound
-                assert len(queue.waiting) < learners
-                assert flew
+                assert len(queue.queued) < learners
+                assert in_flight_before
                 continue
-            assert not queue.waiting
+            assert not queue.queued
             mean = sum(release.staleness) / len(release.staleness)
-            true = {"bound": mean <= bound, "full": len(release.gradients) >= learners, "idle": not flew}
+            true = {
+                "bound": mean <= bound,
+                "full": len(release.gradients) >= learners,
+                "idle": not in_flight_before,
+            }
             assert true[release.reason]
             assert release.reason == next(reason for reason, is_true in true.items() if is_true)
             numbers = [one.number for one in release.gradients]
             assert numbers == sorted(numbers)
             for one, late, weight in zip(release.gradients, release.staleness, release.weights, strict=True):
-                assert late == clock - one.version >= 0
+                assert late == newest - one.version >= 0
                 assert weight == Weighting("sqrt").weight(late)
                 assert one.number not in ends
                 ends[one.number] = "released"
-            clock += 1
+            newest += 1
 
     for _ in range(rng.randrange(1, 120)):
-        bound = bounds[clock % len(bounds)]
-        if len(flying) + len(queue.waiting) < learners and rng.random() < 0.6:
-            flying[queue.launch(clock)] = clock
-        elif flying:
+        bound = bounds[newest % len(bounds)]
+        if len(in_flight) + len(queue.queued) < learners and rng.random() < 0.6:
+            in_flight[queue.launch(newest)] = newest
+        elif in_flight:
             # Mostly the oldest, sometimes one that was faster.
-            number = rng.choice(list(flying)) if rng.random() < 0.4 else next(iter(flying))
-            version = flying.pop(number)
+            number = rng.choice(list(in_flight)) if rng.random() < 0.4 else next(iter(in_flight))
+            version = in_flight.pop(number)
             chance = rng.random()
             if chance < 0.1:
                 queue.lose(number)
                 ends[number] = "lost"
             elif chance < 0.2:
-                assert queue.land(number, version + 1, b"", clock) == "unknown_version"
+                assert queue.land(number, version + 1, b"", newest) == "unknown_version"
                 ends[number] = "unknown_version"
             else:
-                late = clock - version > AGE_LIMIT
-                assert queue.land(number, version, b"", clock) == ("too_old" if late else None)
-                assert queue.land(number, version, b"", clock) == "duplicate"
+                late = newest - version > AGE_LIMIT
+                assert queue.land(number, version, b"", newest) == ("too_old" if late else None)
+                assert queue.land(number, version, b"", newest) == "duplicate"
                 if late:
                     ends[number] = "too_old"
         take(bound)
         if rng.random() < 0.05:
-            # A stop: what flies is lost, what waits is kept.
-            for number in list(flying):
+            # A stop: what is in flight is lost, what is queued is kept.
+            for number in list(in_flight):
                 queue.lose(number)
                 ends[number] = "lost"
-            flying.clear()
+            in_flight.clear()
             take(bound)
             again = GradientQueue(
                 learners,
                 Weighting("sqrt"),
                 in_order_of_launch=ordered,
                 launched=queue.launched,
-                waiting=queue.waiting,
+                queued=queue.queued,
             )
-            assert (again.waiting, again.launched) == (queue.waiting, queue.launched)
+            assert (again.queued, again.launched) == (queue.queued, queue.launched)
             queue = again
-            if (release := queue.release(clock, bound)) is not None:
+            if (release := queue.release(newest, bound)) is not None:
                 ends |= {one.number: "released" for one in release.gradients}
-                clock += 1
-    # Quiescence: nothing new is launched, and all that flies lands or is lost.
-    for number, version in flying.items():
+                newest += 1
+    # Quiescence: nothing new is launched, and all in flight lands or is lost.
+    for number, version in in_flight.items():
         if rng.random() < 0.3:
             queue.lose(number)
             ends[number] = "lost"
-        elif (reason := queue.land(number, version, b"", clock)) is not None:
+        elif (reason := queue.land(number, version, b"", newest)) is not None:
             ends[number] = reason
         take(0.0)
     take(0.0)
-    if (release := queue.release(clock, 0.0)) is not None:
+    if (release := queue.release(newest, 0.0)) is not None:
         ends |= {one.number: "released" for one in release.gradients}
-    assert (queue.flying, queue.waiting) == (0, ())
+    assert (queue.in_flight, queue.queued) == (0, ())
     assert sorted(ends) == list(range(1, queue.launched + 1))
 
 
@@ -247,13 +251,13 @@ def test_in_order_of_launch_an_early_gradient_waits_for_those_before_it():
     queue = GradientQueue(3, Weighting("sqrt"), in_order_of_launch=True)
     first, second, third = (queue.launch(0) for _ in range(3))
     queue.land(third, 0, b"third", 0)
-    assert queue.admit() is None
+    assert queue.enqueue() is None
     queue.land(first, 0, b"first", 0)
-    assert queue.admit().payload == b"first"
-    assert queue.admit() is None
+    assert queue.enqueue().payload == b"first"
+    assert queue.enqueue() is None
     queue.lose(second)
-    assert queue.admit().payload == b"third"
-    assert queue.flying == 0
+    assert queue.enqueue().payload == b"third"
+    assert queue.in_flight == 0
 
 
 @pytest.mark.parametrize("learners", [1, 2, 5, 8, 16])
@@ -261,17 +265,17 @@ def test_purely_asynchronous_learners_are_one_less_behind_than_there_are(learner
     """K always busy, aggregation taking no time: δ is K − 1 on average, whichever is faster."""
     rng = random.Random(learners)
     queue = GradientQueue(learners, Weighting("sqrt"))
-    clock, staleness = 0, []
-    flying = {queue.launch(0): 0 for _ in range(learners)}
-    while clock < 500:
-        number = rng.choice(list(flying))
-        queue.land(number, flying.pop(number), b"", clock)
-        queue.admit()
-        release = queue.release(clock, math.inf)
+    newest, staleness = 0, []
+    in_flight = {queue.launch(0): 0 for _ in range(learners)}
+    while newest < 500:
+        number = rng.choice(list(in_flight))
+        queue.land(number, in_flight.pop(number), b"", newest)
+        queue.enqueue()
+        release = queue.release(newest, math.inf)
         assert release.reason == "bound"
         staleness += release.staleness
-        clock += 1
-        flying[queue.launch(clock)] = clock
+        newest += 1
+        in_flight[queue.launch(newest)] = newest
     assert np.mean(staleness) == pytest.approx(learners - 1, rel=0.05)
 
 
@@ -279,7 +283,7 @@ def test_distances_take_the_place_of_staleness():
     queue = GradientQueue(4, Weighting("sqrt"))
     for version in (0, 2, 3):
         queue.land(queue.launch(version), version, b"", 3)
-        queue.admit()
+        queue.enqueue()
     queue.launch(3)
     assert queue.release(3, bound=1.0) is None
     released = queue.release(3, bound=2.0, distances={0: 4.0, 2: 0.25})

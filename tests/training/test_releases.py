@@ -21,7 +21,7 @@ def check_releases(platform: Recording, learners: int, decay: float) -> Counter[
     """Return how many releases had each reason, once each has exactly one that is true, going by what was sent and
     what landed. The bound is the largest staleness of the first round, times `decay` a round.
     """
-    flying: set[str] = set()
+    in_flight: set[str] = set()
     queue: dict[bytes, int] = {}
     applying = False
     applied: Counter[bytes] = Counter()
@@ -29,10 +29,10 @@ def check_releases(platform: Recording, learners: int, decay: float) -> Counter[
     largest, staleness_of_round, round_no = float("inf"), [], 1
     for what, call, outcome in platform.happened:
         if call.kind == "gradient" and what == "sent":
-            flying.add(call.id)
-            assert len(flying) <= learners
+            in_flight.add(call.id)
+            assert len(in_flight) <= learners
         elif call.kind == "gradient":
-            flying.remove(call.id)
+            in_flight.remove(call.id)
             if outcome is not None and outcome.status == "done":
                 queue[outcome.payload] = call.weights.version if call.weights else -1
         elif call.kind == "apply" and what == "sent":
@@ -59,7 +59,7 @@ def check_releases(platform: Recording, learners: int, decay: float) -> Counter[
             elif len(taken) >= learners:
                 reasons["full"] += 1
             else:
-                assert not flying, "held gradients were released though more were on their way"
+                assert not in_flight, "held gradients were released though more were on their way"
                 reasons["idle"] += 1
         elif call.kind == "apply":
             applying = False

@@ -1,15 +1,15 @@
 """Staleness-aware aggregation (Stellaris, SC 2024): when gradients of many learners become one step, and how long.
 
-The clock counts aggregates. A gradient's staleness δ is the clock now minus the clock of the parameters that it was
+Versions count aggregates. A gradient's staleness δ is the newest version minus that of the parameters that it was
 computed with. Gradients wait in a queue until their mean staleness is within a bound, which shrinks with the rounds:
 
     mean δ ≤ max(1, δ_max d^k)
 
-or until as many wait as learners may fly, or until nothing flies any more. Each weighs 1/√max(1, δ). The paper steps by
+or until as many wait as learners may run, or until none is in flight. Each weighs 1/√max(1, δ). The paper steps by
 α/H Σ g_i/√δ_i. Adam makes a common factor of all gradients disappear, so the weighted mean Σ w g / Σ w is the direction
 and the mean weight is the length of the step, which is the paper's formula exactly where the optimiser is SGD.
 
-Everything here is pure: no call, no clock of its own.
+Everything here is pure: no call, no clock.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Weighting:
 
 @dataclass(frozen=True)
 class QueuedGradient:
-    """A gradient that has landed: the number of its launch, the clock of its parameters, and what its call returned."""
+    """A landed gradient: the number of its launch, the version of its parameters, and what its call returned."""
 
     number: int
     version: int
@@ -77,8 +77,8 @@ class Release(NamedTuple):
 class GradientQueue:
     """Gradients from their launch to their release.
 
-    Each launch ends once: released, dropped with a reason, or lost. A gradient that has landed is admitted to the
-    queue in the order of arrival or, if `in_order_of_launch`, when all launched before it were admitted or lost.
+    Each launch ends once: released, dropped with a reason, or lost. A gradient that has landed is queued in the order
+    of landing or, if `in_order_of_launch`, when all launched before it were queued or lost.
     """
 
     def __init__(
@@ -88,21 +88,21 @@ class GradientQueue:
         *,
         in_order_of_launch: bool = False,
         launched: int = 0,
-        waiting: Iterable[QueuedGradient] = (),
+        queued: Iterable[QueuedGradient] = (),
     ) -> None:
-        """`launched` is the number of the last launch, `waiting` what is in the queue, both from a checkpoint."""
+        """`launched` is the number of the last launch, `queued` what is in the queue, both from a checkpoint."""
         self.learners = learners
         self._weighting = weighting
         self._in_order_of_launch = in_order_of_launch
         self._launched = launched
-        self._flying: dict[int, int] = {}  # clocks of parameters by number, in order of launch
+        self._in_flight: dict[int, int] = {}  # versions of parameters by number, in order of launch
         self._landed: dict[int, QueuedGradient] = {}
-        self._waiting: list[QueuedGradient] = list(waiting)
+        self._queued: list[QueuedGradient] = list(queued)
 
     @property
-    def waiting(self) -> tuple[QueuedGradient, ...]:
-        """What is in the queue, in the order in which it was admitted."""
-        return tuple(self._waiting)
+    def queued(self) -> tuple[QueuedGradient, ...]:
+        """What is in the queue, in the order in which it was queued."""
+        return tuple(self._queued)
 
     @property
     def launched(self) -> int:
@@ -110,30 +110,30 @@ class GradientQueue:
         return self._launched
 
     @property
-    def flying(self) -> int:
-        """How many gradients are on their way: launched and not yet admitted, dropped or lost."""
-        return len(self._flying)
+    def in_flight(self) -> int:
+        """How many gradients were launched and are not yet queued, dropped or lost."""
+        return len(self._in_flight)
 
     @property
-    def flying_versions(self) -> tuple[int, ...]:
-        """The distinct clocks of the parameters of those, oldest first."""
-        return tuple(sorted(set(self._flying.values())))
+    def versions_in_flight(self) -> tuple[int, ...]:
+        """The distinct versions of the parameters of those, oldest first."""
+        return tuple(sorted(set(self._in_flight.values())))
 
     def launch(self, version: int) -> int:
         """Return the number of a new launch with the parameters of `version`."""
         self._launched += 1
-        self._flying[self._launched] = version
+        self._in_flight[self._launched] = version
         return self._launched
 
-    def land(self, number: int, version: int, payload: bytes, clock: int) -> DropReason | None:
-        """Take a gradient that has landed. Return why it is dropped, None if it waits to be admitted."""
-        if number not in self._flying or number in self._landed:
+    def land(self, number: int, version: int, payload: bytes, newest: int) -> DropReason | None:
+        """Take a gradient that has landed. Return why it is dropped, None if it is to be queued."""
+        if number not in self._in_flight or number in self._landed:
             return "duplicate"
-        if version != self._flying[number]:
-            del self._flying[number]
+        if version != self._in_flight[number]:
+            del self._in_flight[number]
             return "unknown_version"
-        if clock - version > AGE_LIMIT:
-            del self._flying[number]
+        if newest - version > AGE_LIMIT:
+            del self._in_flight[number]
             return "too_old"
         self._landed[number] = QueuedGradient(number, version, payload)
         return None
@@ -141,33 +141,33 @@ class GradientQueue:
     def lose(self, number: int) -> None:
         """Forget a launch that failed. Unknown numbers are ignored."""
         if number not in self._landed:
-            self._flying.pop(number, None)
+            self._in_flight.pop(number, None)
 
-    def admit(self) -> QueuedGradient | None:
-        """Move the next gradient that has landed into the queue and return it; None if none may be admitted now."""
+    def enqueue(self) -> QueuedGradient | None:
+        """Move the next gradient that has landed into the queue and return it; None if none may be now."""
         if self._in_order_of_launch:
-            number = next(iter(self._flying), None)
+            number = next(iter(self._in_flight), None)
         else:
             number = next(iter(self._landed), None)
         if number is None or number not in self._landed:
             return None
-        del self._flying[number]
+        del self._in_flight[number]
         gradient = self._landed.pop(number)
-        self._waiting.append(gradient)
+        self._queued.append(gradient)
         return gradient
 
     def release(
-        self, clock: int, bound: float, distances: Mapping[int, float] | None = None
+        self, newest: int, bound: float, distances: Mapping[int, float] | None = None
     ) -> Release | None:
         """Return the whole queue if it may become an aggregate now, and empty it; None if it is held or empty.
 
         `distances` take the place of staleness: how far older versions are from the newest, where it was measured.
         """
-        gradients = tuple(sorted(self._waiting, key=lambda gradient: gradient.number))
+        gradients = tuple(sorted(self._queued, key=lambda gradient: gradient.number))
         if not gradients:
             return None
         staleness = tuple(
-            float(clock - gradient.version)
+            float(newest - gradient.version)
             if distances is None or gradient.version not in distances
             else distances[gradient.version]
             for gradient in gradients
@@ -177,11 +177,11 @@ class GradientQueue:
             reason = "bound"
         elif len(gradients) >= self.learners:
             reason = "full"
-        elif not self._flying:
+        elif not self._in_flight:
             reason = "idle"
         else:
             return None
-        self._waiting.clear()
+        self._queued.clear()
         return Release(gradients, reason, staleness, tuple(map(self._weighting.weight, staleness)))
 
 

@@ -52,7 +52,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class _Flying:
+class _CallInFlight:
     call: Call
     attempts: int
 
@@ -69,14 +69,14 @@ class Flight:
         self._platform = platform
         self._control = control
         self._deadlines = deadlines
-        self._flying: dict[str, _Flying] = {}
+        self._in_flight: dict[str, _CallInFlight] = {}
         self._last_tick_s = platform.now_s()
         self._tally = Tally()
         self.run_end: RunEnd | None = None
         self.waiting_for = ""
 
     def __len__(self) -> int:
-        return len(self._flying)
+        return len(self._in_flight)
 
     def launch(self, call: Call, attempts: int, after: Sequence[str] = ()) -> str:
         """Send `call`, which needs the tasks `after`; names may repeat or be empty. Return the name of its task."""
@@ -85,7 +85,7 @@ class Flight:
         return call.name
 
     def _send(self, call: Call, attempts: int) -> None:
-        self._flying[call.id] = _Flying(call, attempts)
+        self._in_flight[call.id] = _CallInFlight(call, attempts)
         self._platform.submit(call)
 
     def check_control(self) -> RunEnd | None:
@@ -98,7 +98,7 @@ class Flight:
 
     def stop(self, run_end: RunEnd) -> None:
         self.run_end = self.run_end or run_end
-        for call_id in self._flying:
+        for call_id in self._in_flight:
             self._platform.cancel(call_id)
 
     def take_tally(self) -> Tally:
@@ -110,12 +110,12 @@ class Flight:
         self.check_control()
         outcome = self._platform.next(_TICK_S)
         landed = None
-        if outcome is not None and outcome.call_id in self._flying:
-            landed = yield from self._take(outcome, self._flying.pop(outcome.call_id))
+        if outcome is not None and outcome.call_id in self._in_flight:
+            landed = yield from self._take(outcome, self._in_flight.pop(outcome.call_id))
         now_s = self._platform.now_s()
         if outcome is None or now_s - self._last_tick_s >= _TICK_S:
             self._last_tick_s = now_s
-            yield Tick(at_s=now_s, calls_in_flight=len(self._flying), waiting_for=self.waiting_for)
+            yield Tick(at_s=now_s, calls_in_flight=len(self._in_flight), waiting_for=self.waiting_for)
         return landed
 
     def gather(
@@ -127,7 +127,7 @@ class Flight:
         self.waiting_for = waiting_for
         names = [self.launch(call, attempts, after) for call in calls]
         landed: dict[str, Landed] = {}
-        while self._flying:
+        while self._in_flight:
             one = yield from self.next()
             if one is not None:
                 landed[one.name] = one
@@ -139,15 +139,15 @@ class Flight:
         """
         self.stop(run_end)
         ended = []
-        while self._flying:
+        while self._in_flight:
             landed = yield from self.next()
             if landed is not None:
                 ended.append(landed)
         self.run_end = None
         return ended
 
-    def _take(self, outcome: Outcome, flying: _Flying) -> Generator[Event, None, Landed | None]:
-        call = flying.call
+    def _take(self, outcome: Outcome, in_flight: _CallInFlight) -> Generator[Event, None, Landed | None]:
+        call = in_flight.call
         self._tally.cost_picodollars += outcome.cost_picodollars or 0
         self._learn(call, outcome)
         kind = KINDS[call.kind]
@@ -168,11 +168,11 @@ class Flight:
             if is_bad and kind.role == "learning" and not kind.makes_version:
                 self._tally.unusable.append(outcome)
             in_vain = outcome.reason_code in _SAME_AGAIN
-            again = call.attempt < flying.attempts and self.run_end is None and not in_vain
+            again = call.attempt < in_flight.attempts and self.run_end is None and not in_vain
             yield _call_failed(call, outcome, again)
             if again:
                 self._tally.retried_calls += 1
-                self._launch_again(flying)
+                self._launch_again(in_flight)
                 return None
         return Landed(call.name, call, None, outcome.reason, outcome.reason_code)
 
@@ -183,11 +183,11 @@ class Flight:
         elif outcome.reason_code == "deadline":
             self._deadlines.record_timeout(call.kind, call.deadline_s)
 
-    def _launch_again(self, flying: _Flying) -> None:
-        call, attempt = flying.call, flying.call.attempt + 1
+    def _launch_again(self, in_flight: _CallInFlight) -> None:
+        call, attempt = in_flight.call, in_flight.call.attempt + 1
         deadline_s = self._deadlines.for_retry(call.kind, call.deadline_s)
         changes = {"attempt": attempt, "id": f"{call.name}-a{attempt}", "deadline_s": deadline_s}
-        self._send(call.model_copy(update=changes), flying.attempts)
+        self._send(call.model_copy(update=changes), in_flight.attempts)
 
 
 def _call_failed(call: Call, outcome: Outcome, again: bool) -> CallFailed:

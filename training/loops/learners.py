@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Sent:
+class _LaunchedGradient:
     """A gradient in flight: its number in the order of launch, its slice, and the version of its parameters."""
 
     number: int
@@ -43,7 +43,7 @@ class _Known:
 
 
 class Learners:
-    """Slices, gradients in flight and in the queue, and the call that applies them. `clock` counts the versions.
+    """Slices, gradients in flight and in the queue, and the call that applies them. `version` counts the versions.
 
     A learner whose gradient is held goes on at once; one whose gradient is being applied waits for the version that is
     made of it, unless the job says that learners do not wait. `contributions_lost` and `lost_in_a_row` count
@@ -56,29 +56,29 @@ class Learners:
         loop: StalenessAware,
         job: LoopJob,
         kept: Unfinished,
-        clock: int,
+        version: int,
         name: Callable[[str], str],
         failed: Callable[[str], None],
     ) -> None:
         self._loop = loop
         self._job = job
         self._name = name
-        self.clock = clock
+        self.version = version
         self.most = loop.learners
         self.slices = Slices(kept.slices)
         self._slices_made = kept.slices_made
-        waiting = [QueuedGradient(one.order, one.version, one.payload) for one in kept.gradients]
-        self._queue = GradientQueue(self.most, loop.weights, launched=kept.launched, waiting=waiting)
+        queued = [QueuedGradient(one.order, one.version, one.payload) for one in kept.gradients]
+        self._queue = GradientQueue(self.most, loop.weights, launched=kept.launched, queued=queued)
         self._known = {one.order: _Known(one.name, job.samples_of(one.payload)) for one in kept.gradients}
         self._held: set[int] = set()
-        self._flying: dict[str, _Sent] = {}
-        self._arrived: dict[str, Landing] = {}
+        self._launched: dict[str, _LaunchedGradient] = {}
+        self._landed: dict[str, Landing] = {}
         self._applying = ""
         self._applied: tuple[QueuedGradient, ...] = ()
         self._awaiting = self._fresh = 0
         self._last_of_slice: dict[int, str] = {}
         self._learned_last = ""
-        self.versions = {*kept.policies, clock}
+        self.versions = {*kept.policies, version}
         self._distances: dict[int, float] | None = None
         self._measured_with = (self.most, job.most_actors)
         alike = kept.measured_with == self._measured_with
@@ -91,12 +91,12 @@ class Learners:
     @property
     def busy(self) -> bool:
         """Whether a learner or the call that applies has work, or a gradient waits for it."""
-        return bool(self._flying or self._applying or self._queue.waiting or self.slices)
+        return bool(self._launched or self._applying or self._queue.queued or self.slices)
 
     @property
-    def flying(self) -> int:
+    def in_flight(self) -> int:
         """How many gradients are being computed. One that has landed and waits for its turn is not."""
-        return len(self._flying) - len(self._arrived)
+        return len(self._launched) - len(self._landed)
 
     @property
     def applying(self) -> bool:
@@ -109,20 +109,20 @@ class Learners:
         """
         awaiting = self._awaiting if self._loop.learners_wait else 0
         taken = max(awaiting, self.queued) if self._applying else 0
-        return max(0, self.most - len(self._flying) - taken)
+        return max(0, self.most - len(self._launched) - taken)
 
     @property
     def queued(self) -> int:
-        return len(self._queue.waiting)
+        return len(self._queue.queued)
 
     @property
     def unfinished_slices(self) -> list[ReplaySlice]:
-        return [*self.slices.waiting, *(sent.slice for sent in self._flying.values())]
+        return [*self.slices.waiting, *(launched.slice for launched in self._launched.values())]
 
     @property
     def uncounted_samples(self) -> int:
         """The progress of gradients that are not applied yet, but were the last of their slices."""
-        gradients = (*self._queue.waiting, *self._applied)
+        gradients = (*self._queue.queued, *self._applied)
         return sum(self._known[one.number].samples for one in gradients)
 
     def bound(self, round_no: int) -> float:
@@ -134,20 +134,20 @@ class Learners:
         self._slices_made += 1
         self.slices.put(ReplaySlice(self._slices_made, contributions))
 
-    def send(self, after: tuple[str, ...]) -> Iterator[ComputeGradient]:
+    def launch(self, after: tuple[str, ...]) -> Iterator[ComputeGradient]:
         """Send a slice to every idle learner, with the newest version."""
         while self.idle and (one := self.slices.take()) is not None:
-            yield self._launch(one, after)
+            yield self._launch_slice(one, after)
 
-    def _launch(self, one: ReplaySlice, after: tuple[str, ...]) -> ComputeGradient:
-        number = self._queue.launch(self.clock)
+    def _launch_slice(self, one: ReplaySlice, after: tuple[str, ...]) -> ComputeGradient:
+        number = self._queue.launch(self.version)
         others = (
-            tuple(version for version in self._queue.flying_versions if version != self.clock)
+            tuple(version for version in self._queue.versions_in_flight if version != self.version)
             if self._loop.truncated.reads_policies
             else ()
         )
         sampled = {contribution.version for contribution in one.contributions} & (
-            self.versions - {self.clock}
+            self.versions - {self.version}
         )
         anchors = tuple(sorted(sampled)) if self._job.keeps_sampling_policy else ()
         before = [contribution.name for contribution in one.contributions]
@@ -155,31 +155,31 @@ class Learners:
             before = [self._last_of_slice[one.number]]
         name = self._name(f"gradient{number}")
         self._last_of_slice[one.number] = name
-        self._flying[name] = _Sent(number, one, self.clock)
+        self._launched[name] = _LaunchedGradient(number, one, self.version)
         needs = (*before, self._learned_last, *after)
         return ComputeGradient(name, needs, number, one, others, anchors)
 
     def expects(self, name: str) -> bool:
-        return name in self._flying
+        return name in self._launched
 
-    def arrive(self, landing: Landing) -> None:
+    def land(self, landing: Landing) -> None:
         """A gradient has landed. It is taken when its turn comes."""
-        self._arrived[landing.name] = landing
+        self._landed[landing.name] = landing
 
-    def turn(self) -> Landing | None:
+    def next_landed(self) -> Landing | None:
         """Return the next gradient to take, if there is one: in the order of launch if the job asks for that, and then
         only between versions.
         """
         if self._loop.order == "launch":
-            first = next(iter(self._flying), "")
-            return None if self._applying else self._arrived.pop(first, None)
-        return self._arrived.pop(next(iter(self._arrived)), None) if self._arrived else None
+            first = next(iter(self._launched), "")
+            return None if self._applying else self._landed.pop(first, None)
+        return self._landed.pop(next(iter(self._landed)), None) if self._landed else None
 
-    def arrived_in_order(self) -> list[Landing]:
+    def landed_in_order(self) -> list[Landing]:
         """Return all that have landed and were not taken: those that are done, and then the others, the last first, so
         that their slices wait in the order of launch.
         """
-        landed = [self._arrived.pop(name) for name in self._flying if name in self._arrived]
+        landed = [self._landed.pop(name) for name in self._launched if name in self._landed]
         failed = [one for one in landed if not one.done]
         return [*(one for one in landed if one.done), *reversed(failed)]
 
@@ -187,8 +187,8 @@ class Learners:
         """Put a gradient that has landed into the queue, and its slice back if passes are left. A failed one's slice
         goes to the next learner, at most so many times and not where that is in vain; `stopping` counts no failure.
         """
-        sent = self._flying.pop(landing.name)
-        one, number = sent.slice, sent.number
+        launched = self._launched.pop(landing.name)
+        one, number = launched.slice, launched.number
         if not landing.done:
             self._queue.lose(number)
             if stopping:
@@ -203,14 +203,14 @@ class Learners:
             self._give_up(one, "a gradient holds numbers that are not finite")
             yield DropGradient(landing, "it holds numbers that are not finite", "numbers")
             return
-        late = self._queue.land(number, sent.version, landing.payload, self.clock)
+        late = self._queue.land(number, launched.version, landing.payload, self.version)
         if late is not None:
-            reason = f"it was {self.clock - sent.version} versions late"
+            reason = f"it was {self.version - launched.version} versions late"
             yield DropGradient(landing, reason, late)
             if landing.last:
                 self._give_up(one, f"a gradient was dropped: {reason}")
         else:
-            self._queue.admit()
+            self._queue.enqueue()
             self._known[number] = _Known(landing.name, landing.samples)
             self.queue_most = max(self.queue_most, self.queued)
             self._fresh = 1
@@ -235,16 +235,16 @@ class Learners:
         fresh, self._fresh = self._fresh, 0
         if self._applying:
             return
-        found = self._queue.release(self.clock, self.bound(round_no), self._distances)
+        found = self._queue.release(self.version, self.bound(round_no), self._distances)
         if found is None:
-            self._held |= {one.number for one in self._queue.waiting}
+            self._held |= {one.number for one in self._queue.queued}
             return
         counted = sum(self._known[one.number].samples for one in found.gradients)
-        ends_round = not (self._flying or self.slices) if all_of_round else counted >= wanted
+        ends_round = not (self._launched or self.slices) if all_of_round else counted >= wanted
         self._awaiting, self._applied = fresh, found.gradients
         self._staleness += found.staleness
         # Gradients that land until the next version were computed with one of these.
-        behind = {*self._queue.flying_versions, self.clock} if self._loop.distance == "kl" else set()
+        behind = {*self._queue.versions_in_flight, self.version} if self._loop.distance == "kl" else set()
         names = [self._known[one.number].name for one in found.gradients]
         self._applying = self._name("apply")
         yield ApplyGradients(
@@ -261,8 +261,8 @@ class Learners:
 
     def land_version(self, landing: Landing) -> MakeVersion:
         """Advance to the version that was made."""
-        self.clock += 1
-        self.versions.add(self.clock)
+        self.version += 1
+        self.versions.add(self.version)
         if self._loop.distance == "kl":
             self._distances = landing.distances
         self._learned_last = landing.name
@@ -274,10 +274,10 @@ class Learners:
         return MakeVersion(landing.name)
 
     def take_back(self) -> None:
-        """Put the gradients of a version that was not made into the queue again, when nothing flies any more."""
-        waiting = (*self._applied, *self._queue.waiting)
+        """Put the gradients of a version that was not made into the queue again, when none is in flight any more."""
+        queued = (*self._applied, *self._queue.queued)
         self._queue = GradientQueue(
-            self.most, self._loop.weights, launched=self._queue.launched, waiting=waiting
+            self.most, self._loop.weights, launched=self._queue.launched, queued=queued
         )
         self._applying, self._applied, self._awaiting = "", (), 0
 
@@ -285,7 +285,7 @@ class Learners:
         """Drop the versions that no gradient in flight, slice or fragment needs: one in flight or in no slice yet
         (`sampled`, by version).
         """
-        needed = {self.clock, *self._queue.flying_versions}
+        needed = {self.version, *self._queue.versions_in_flight}
         if self._job.keeps_sampling_policy:
             needed |= {
                 contribution.version for one in self.unfinished_slices for contribution in one.contributions
@@ -308,8 +308,8 @@ class Learners:
         """Return what a checkpoint holds of all this. A pass in flight counts as not done. Its policies are empty: the
         driver has them.
         """
-        gradients = sorted((*self._queue.waiting, *self._applied), key=lambda one: one.number)
-        slices = (*(sent.slice for sent in self._flying.values()), *self.slices.waiting)
+        gradients = sorted((*self._queue.queued, *self._applied), key=lambda one: one.number)
+        slices = (*(launched.slice for launched in self._launched.values()), *self.slices.waiting)
         versions = {contribution.version for one in slices for contribution in one.contributions}
         keeps = self._job.keeps_sampling_policy
         return Unfinished(

@@ -2,8 +2,8 @@
 
 Actors sample. Some contributions make a slice, which a learner takes in several passes: each pass is a call that
 returns a gradient, computed with the newest version. Gradients wait in a queue until they are recent enough on average;
-then one call makes the next version of all of them. No data, no learner, no pay. The clock counts versions. A round is
-a number of samples that were learned from in all their passes, however many versions that makes.
+then one call makes the next version of all of them. No data, no learner, no pay. A round is a
+number of samples that were learned from in all their passes, however many versions that makes.
 
 With waiting actors a round is what all of them sampled once. If its gradients are taken in the order of launch, between
 two versions, then nothing depends on timing: the same seed gives the same weights everywhere.
@@ -60,11 +60,11 @@ class StalenessAwareState(LoopState):
     def busy(self) -> Busy:
         learners = self.learners
         return Busy(
-            learners.flying,
+            learners.in_flight,
             len(self._sampling),
             learners.queued,
             learners.idle,
-            learners.flying > 0 or learners.applying,
+            learners.in_flight > 0 or learners.applying,
         )
 
     @property
@@ -171,14 +171,14 @@ class StalenessAwareState(LoopState):
             all_of_round=waves and not self._sampling,
             wanted=inf if waves else self._a_round - self.learned,
         )
-        yield from self.learners.send(self.after)
+        yield from self.learners.launch(self.after)
 
     def land(self, landing: Landing) -> Iterator[Step]:
         before, self.after = self.after, (landing.name,)
         if landing.name in self._sampling:
             self._land_sample(landing)
         elif self.learners.expects(landing.name):
-            self.learners.arrive(landing)
+            self.learners.land(landing)
         elif landing.done:
             yield self._land_version(landing)
             if not (landing.stopping or self.loop.goes_by_waves) and self.learned >= self._a_round:
@@ -223,7 +223,7 @@ class StalenessAwareState(LoopState):
             self._cut_slices()
             yield from self._learn()
             held_up = self.loop.order == "launch" and self.judging
-            landing = None if held_up else self.learners.turn()
+            landing = None if held_up else self.learners.next_landed()
             if landing is None:
                 return
             queued = self.learners.queued
@@ -259,7 +259,7 @@ class StalenessAwareState(LoopState):
     def stop(self, *, out_of_money: bool) -> Iterator[Step]:
         """Take the gradients that have landed. If the run is only out of money, make a last version of what waits."""
         learners = self.learners
-        for landing in learners.arrived_in_order():
+        for landing in learners.landed_in_order():
             yield from learners.take(landing, stopping=True)
             self._kept = False
         learners.take_back()

@@ -117,8 +117,8 @@ def _progress() -> Iterable[Sample]:
 
 
 def _calls() -> Iterable[Sample]:
-    flying = Charge.objects.filter(state=ChargeState.OPEN).exclude(kind=RENT)
-    rows = flying.values("kind").annotate(count=Count("pk")).order_by()
+    in_flight = Charge.objects.filter(state=ChargeState.OPEN).exclude(kind=RENT)
+    rows = in_flight.values("kind").annotate(count=Count("pk")).order_by()
     return [({"kind": row["kind"]}, str(row["count"])) for row in rows]
 
 

@@ -89,7 +89,7 @@ class _Replay:
         self._deadlines = Deadlines(schedule.longest_s)
         self._left = list(schedule.waits)
         self._attempts = [0] * len(schedule.tasks)
-        self._flying: dict[str, int] = {}
+        self._in_flight: dict[str, int] = {}
         self._actors_flying = 0
         self._last_try: set[int] = set()
         self._given_up: set[int] = set()
@@ -106,12 +106,12 @@ class _Replay:
     def run(self) -> RetimedRun:
         self._pay()
         self._send(self._freed(self._schedule.first))
-        while self._flying or self._cuts:
+        while self._in_flight or self._cuts:
             cut_ns = self._cuts[0][0] if self._cuts else _NEVER_NS
             call = self._simulation.next(min(cut_ns, self._due_ns))
             if call is not None:
                 self._land(call)
-            elif self._cuts and (cut_ns <= self._simulation.now_ns or not self._flying):
+            elif self._cuts and (cut_ns <= self._simulation.now_ns or not self._in_flight):
                 self._cut(self._cuts.popleft()[1])
             if call is None or self._due_ns <= self._simulation.now_ns:
                 self._pay()
@@ -154,7 +154,7 @@ class _Replay:
         for number, work in zip(numbers, works, strict=True):
             if work.attempt == 1:
                 self._sent_ns[number] = self._simulation.now_ns
-            self._flying[work.id] = number
+            self._in_flight[work.id] = number
             self._simulation.submit(work)
 
     def _next_attempt(self, number: int, usual: dict[tuple[str, int], float]) -> CallRecord:
@@ -174,7 +174,7 @@ class _Replay:
 
     def _land(self, call: SimulatedCall) -> None:
         self._rents.need(self._actors_flying, self._now_s)
-        number = self._flying.pop(call.work.id)
+        number = self._in_flight.pop(call.work.id)
         task = self._schedule.tasks[number]
         self._actors_flying -= task.where == "actor"
         self._book(call)
@@ -222,9 +222,9 @@ class _Replay:
     def _cut(self, cut: Cut) -> None:
         """Stop the run here: cancel calls in flight and send no more."""
         numbers = set(cut.tasks)
-        self._last_try |= set(self._flying.values())
+        self._last_try |= set(self._in_flight.values())
         self._given_up |= {number for number in numbers if not self._attempts[number]}
-        for call_id, number in list(self._flying.items()):
+        for call_id, number in list(self._in_flight.items()):
             if number in numbers:
                 self._simulation.cancel(call_id)
 

@@ -82,8 +82,8 @@ def _most_at_once(calls: list[PaidCall]) -> int:
     """Return how many of these calls were in flight together at most; at least 1."""
     changes = [(call.seconds("sent_s"), 1) for call in calls]
     changes += [(call.seconds("landed_s"), -1) for call in calls]
-    flying = most = 0
+    in_flight = most = 0
     for _, change in sorted(changes):
-        flying += change
-        most = max(most, flying)
+        in_flight += change
+        most = max(most, in_flight)
     return max(1, most)

@@ -118,7 +118,7 @@ def _calls(
     sampling, update = first_call(training, task.sampling), first_call(training, task.learning)
     whole = configuration.tariff.worst_case(sampling)
     attempted = _paid(actor, sampling, times.billed_s)
-    flying = actors * ((attempts - 1) * attempted + whole)
+    in_flight = actors * ((attempts - 1) * attempted + whole)
     learning = (UPDATE_ATTEMPTS - 1) * _paid(learner, update, times.update_billed_s)
     learning += configuration.tariff.worst_case(update)
     loop = training.loop
@@ -126,7 +126,7 @@ def _calls(
         learning = _learning(configuration, training, gradients, times, actors)
         if not gradients.actors_wait:
             # Actors go on for as long as the round lasts.
-            return learning + flying + _by_time(actor, sampling, actors, longest_s)
+            return learning + in_flight + _by_time(actor, sampling, actors, longest_s)
     if not loop.waits_for_slowest:
         calls = attempts * loop.learns_from(actors) * (2 + loop.versions_apart)
         # An actor does one thing at a time, so it is billed for at most the whole time, and for each call's fee.
@@ -134,11 +134,11 @@ def _calls(
         by_time += calls * _price(actor, sampling, _A_MOMENT_S)
         # Attempts that are cut off make no data, so there may be any number of them.
         sampled = by_time if times.overruns else min(by_time, calls * attempted)
-        return sampled + flying + learning
+        return sampled + in_flight + learning
     sampled = actors * attempts * attempted
     if loop.collects == "beside learning":
-        return sampled + flying + learning
-    return max(flying, sampled + learning)
+        return sampled + in_flight + learning
+    return max(in_flight, sampled + learning)
 
 
 def _by_time(price: CallPrice | None, call: Call, actors: int, longest_s: float) -> int:

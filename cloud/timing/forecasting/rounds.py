@@ -32,7 +32,7 @@ _MOST_ATTEMPTS = 10
 
 
 class Rounds:
-    """One run of a loop, round by round. `_flying` says of each call in flight what it was sent for, `_samples` how
+    """One run of a loop, round by round. `_in_flight` says of each call in flight what it was sent for, `_samples` how
     much progress counts with a gradient that has landed, or with a version that was not made yet.
     """
 
@@ -43,7 +43,7 @@ class Rounds:
         self._state: LoopState | None = None
         self._steps: Iterator[Step] = iter(())
         self._serial = 0
-        self._flying: dict[str, Any] = {}
+        self._in_flight: dict[str, Any] = {}
         self._samples: dict[str | int, int] = {}
         self._works_of: dict[type[Any], Callable[[Any], CallRecord]] = {
             Sample: self._sampling,
@@ -73,8 +73,8 @@ class Rounds:
         """Stop all calls in flight, as at the end of a run."""
         # The next attempt of a failed call has another id.
         attempts = range(1, _MOST_ATTEMPTS + 1)
-        self._flight.cancel([f"{name}-a{attempt}" for name in self._flying for attempt in attempts])
-        self._flying.clear()
+        self._flight.cancel([f"{name}-a{attempt}" for name in self._in_flight for attempt in attempts])
+        self._in_flight.clear()
 
     def _name(self, what: str) -> str:
         self._serial += 1
@@ -98,7 +98,7 @@ class Rounds:
             make = self._works_of.get(type(step))
             if make is not None:
                 work = make(step)
-                self._flying[work.name] = step
+                self._in_flight[work.name] = step
                 works.append(work)
             elif isinstance(step, MakeVersion):
                 self._flight.count_learned(0 if step.replayed else self._samples.pop(step.name))
@@ -127,7 +127,7 @@ class Rounds:
         return self._works.call("apply", step.name, gradients=len(step.release.gradients))
 
     def _landing(self, work: CallRecord, done: bool) -> Landing:
-        step = self._flying.pop(work.name)
+        step = self._in_flight.pop(work.name)
         samples, last = 0, False
         match step:
             case SendUpdate():

@@ -65,16 +65,16 @@ class Simulation:
             self._units = (profile.actors.units or 0) * profile.actors.actors_per_unit
         self._events: list[tuple[int, int, Callable[..., None], SimulatedCall | SimulatedActor, int]] = []
         self._count = 0
-        self._flying: dict[str, SimulatedCall] = {}
+        self._in_flight: dict[str, SimulatedCall] = {}
         self._landed: list[SimulatedCall] = []
         self._coordinator_free_ns = 0
 
     def __len__(self) -> int:
-        return len(self._flying)
+        return len(self._in_flight)
 
     def submit(self, work: CallRecord) -> None:
         """Accept a call at this moment."""
-        call = self._flying[work.id] = SimulatedCall(work, draw(self._seed, work.id), self.now_ns)
+        call = self._in_flight[work.id] = SimulatedCall(work, draw(self._seed, work.id), self.now_ns)
         self.learner.order(self.now_ns)
         if self._units and self.pool is not None:
             self.prepare(self._units)
@@ -95,9 +95,9 @@ class Simulation:
         while True:
             if self._landed:
                 call = self._landed.pop(0)
-                del self._flying[call.work.id]
+                del self._in_flight[call.work.id]
                 return call
-            if not self._flying:
+            if not self._in_flight:
                 return None
             if not self._events or self._events[0][0] > until_ns:
                 self.now_ns = max(self.now_ns, until_ns)
@@ -110,7 +110,7 @@ class Simulation:
 
     def cancel(self, call_id: str) -> None:
         """Stop a call where it is. An outcome in transit is dropped, though its run is billed."""
-        call = self._flying.get(call_id)
+        call = self._in_flight.get(call_id)
         if call is None or call.stage == "landed":
             return
         call.fault, call.finished_ns = "cancelled", self.now_ns
@@ -126,13 +126,13 @@ class Simulation:
 
     def close(self) -> list[SimulatedCall]:
         """Stop everything now and return the calls that were in flight, with their times until now."""
-        stopped = list(self._flying.values())
+        stopped = list(self._in_flight.values())
         for call in stopped:
             if call.stage != "landed":
                 call.fault, call.stage, call.finished_ns = "closed", "landed", self.now_ns
         if self.pool is not None:
             self.pool.close(self.now_ns)
-        self._flying.clear()
+        self._in_flight.clear()
         self._events.clear()
         self._landed.clear()
         return stopped
