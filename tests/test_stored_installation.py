@@ -65,6 +65,13 @@ CHANGED_ON_PURPOSE: tuple[tuple[str, str], ...] = (
             ("evaluation_return_mean", "evaluated_score"),
         )
     ),
+    *(
+        (
+            "An alert counts how often it was raised and sent.",
+            f"ALTER TABLE alerts_alert RENAME COLUMN {old} TO {new}",
+        )
+        for old, new in (("times", "raise_count"), ("turn", "send_count"))
+    ),
 )
 """What migrations change in stored rows: the reason, and SQL that makes the same change in the old tables."""
 

@@ -91,7 +91,7 @@ class AlertState(models.TextChoices):
 class Alert(models.Model):
     """An alert about `subject` (see `About`).
 
-    Without a project it belongs to the installation and is for its staff. `turn` counts how often it was sent: once
+    Without a project it belongs to the installation and is for its staff. `send_count` is how often it was sent: once
     when it began, and again when it grew worse or a snooze ended. `unreal` names the kind of money if no one pays it.
     `over_words` say how it ended, if it ended by itself. `covers` are the keys of the ends that it reports, if it
     is about several jobs.
@@ -111,8 +111,8 @@ class Alert(models.Model):
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
     told_at = models.DateTimeField()
-    times = models.IntegerField(default=1)
-    turn = models.IntegerField(default=1)
+    raise_count = models.IntegerField(default=1)
+    send_count = models.IntegerField(default=1)
 
     state = models.CharField(max_length=12, choices=AlertState, default=AlertState.OPEN)
     state_at = models.DateTimeField()

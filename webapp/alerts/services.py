@@ -85,7 +85,7 @@ def raise_alert(
             _send_out(alert, now)
             return alert
     worse = Severity(severity).rank > Severity(alert.severity).rank
-    Alert.objects.filter(pk=alert.pk).update(times=F("times") + 1, **facts)
+    Alert.objects.filter(pk=alert.pk).update(raise_count=F("raise_count") + 1, **facts)
     if worse:
         _send_again(alert, now)
     alert.refresh_from_db()
@@ -191,7 +191,7 @@ def _set_state(
 
 def _send_again(alert: Alert, now: datetime) -> None:
     Alert.objects.filter(pk=alert.pk).update(
-        turn=F("turn") + 1,
+        send_count=F("send_count") + 1,
         told_at=now,
         state=AlertState.OPEN,
         state_at=now,
@@ -206,14 +206,14 @@ def _send_out(alert: Alert, now: datetime) -> None:
     """Send the alert by each channel that takes it."""
     built_in_channel(alert.project_id)
     channels = Channel.objects.filter(Q(project_id=alert.project_id), on=True)
-    _create_deliveries(alert, channels, now, turn=alert.turn)
+    _create_deliveries(alert, channels, now, turn=alert.send_count)
 
 
 def _send_end(alert: Alert, now: datetime) -> None:
     """Send the end by each channel that sent the alert, or is still sending it."""
     sent = alert.deliveries.exclude(state=DeliveryState.FAILED).filter(channel__on=True)
     channels = {delivery.channel_id: delivery.channel for delivery in sent.select_related("channel")}
-    _create_deliveries(alert, channels.values(), now, turn=alert.turn + 1, over=True)
+    _create_deliveries(alert, channels.values(), now, turn=alert.send_count + 1, over=True)
 
 
 def _create_deliveries(alert: Alert, channels: Iterable[Channel], now: datetime, **fields: Any) -> None:

@@ -56,7 +56,7 @@ def test_what_stands_is_reported_once_and_rearmed_when_it_is_over() -> None:
     clock.forward(60)
     again = _raise(project, clock, sentence="A function was left over, for a minute.")
     assert again.pk == first.pk
-    assert (again.times, again.turn) == (2, 1)
+    assert (again.raise_count, again.send_count) == (2, 1)
     assert again.sentence == "A function was left over, for a minute."
     assert again.told_at == first.told_at
     assert Delivery.objects.count() == 1
@@ -80,7 +80,7 @@ def test_twenty_who_find_it_at_once_tell_it_once() -> None:
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(find, range(20)))
-    assert Alert.objects.get().times == 20
+    assert Alert.objects.get().raise_count == 20
     assert Delivery.objects.count() == 1
 
 
@@ -91,10 +91,10 @@ def test_what_grows_worse_is_reported_again_whatever_was_done_about_it() -> None
     services.snooze(alert=alert, user=user, how_long="change", clock=clock)
     assert _raise(project, clock).state == AlertState.SNOOZED
     worse = _raise(project, clock, severity="critical")
-    assert (worse.state, worse.turn) == (AlertState.OPEN, 2)
+    assert (worse.state, worse.send_count) == (AlertState.OPEN, 2)
     assert Delivery.objects.count() == 2
     better = _raise(project, clock, severity="info")
-    assert (better.severity, better.turn) == ("info", 2)
+    assert (better.severity, better.send_count) == ("info", 2)
 
 
 def test_a_snooze_runs_out_and_the_alert_comes_back() -> None:
@@ -109,7 +109,7 @@ def test_a_snooze_runs_out_and_the_alert_comes_back() -> None:
     assert services.wake_snoozed(clock=clock) == 1
     assert services.wake_snoozed(clock=clock) == 0
     alert.refresh_from_db()
-    assert (alert.state, alert.state_by, alert.turn, alert.told_at) == ("open", None, 2, clock.now())
+    assert (alert.state, alert.state_by, alert.send_count, alert.told_at) == ("open", None, 2, clock.now())
     assert Delivery.objects.filter(alert=alert).count() == 2
 
 

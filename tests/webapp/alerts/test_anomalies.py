@@ -201,7 +201,7 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
     assert anomalies.scan_jobs(clock=clock) == 1
     assert anomalies.scan_jobs(clock=clock) == 1
     alert = Alert.objects.get()
-    assert (alert.kind, alert.times, alert.severity) == ("retries", 2, "critical")
+    assert (alert.kind, alert.raise_count, alert.severity) == ("retries", 2, "critical")
     assert alert.sentence.startswith("50 calls of Hopper")
     assert "100 % of all" in alert.sentence
     clock.forward(301)

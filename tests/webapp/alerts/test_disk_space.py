@@ -42,7 +42,12 @@ def test_staff_get_one_message_before_a_disk_is_full_one_when_it_grows_worse_and
     watch_disks()
     watch_disks()
     alert = Alert.objects.get()
-    assert (alert.kind, alert.severity, alert.project, alert.times) == (AlertKind.DISK, "warning", None, 2)
+    assert (alert.kind, alert.severity, alert.project, alert.raise_count) == (
+        AlertKind.DISK,
+        "warning",
+        None,
+        2,
+    )
     assert str(disk) in alert.sentence
     (disk / "filler").unlink()
     _fill(disk, 50_000)

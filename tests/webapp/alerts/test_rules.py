@@ -145,7 +145,7 @@ def test_a_figure_that_crosses_its_bound_each_round_sends_one_message(
         recorder.record(round_finished(round_no, mean=120.0 if round_no % 2 else 80.0))
         scan_rules(clock=clock)
         clock.forward(300)
-    assert Alert.objects.get(kind=AlertKind.RULE).turn == 1
+    assert Alert.objects.get(kind=AlertKind.RULE).send_count == 1
     assert Delivery.objects.filter(channel__built_in=False).count() == 1
     for _ in range(2):
         clock.forward(QUIET_FOR.total_seconds())

@@ -57,7 +57,7 @@ class AlertShape(Shape):
     )
     first_at: datetime
     last_at: datetime
-    times: int
+    times: int = Field(validation_alias="raise_count")
     state: str
     state_at: datetime
     snoozed_until: datetime | None
