@@ -27,11 +27,12 @@ from training.calls.update import UpdateRequest
 from training.engine.checkpoints import FileCheckpointStore
 from training.engine.messages import Call, RoundFinished
 from training.engine.ports import Control
-from training.engine.reports import CurvatureReport, NoiseScaleReport, RoundReport
+from training.engine.reports import RoundReport
 from training.engine.train import train
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.rl.batch import Batch
+from training.rl.figures import CurvatureReport, LearningFigures, NoiseScaleReport
 from training.rl.learner import LearnerState
 from training.rl.measures.curvature import CurvatureSpec, measure_curvature, standardise
 from training.rl.networks import Parameters
@@ -74,7 +75,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         )
         round_s = statistics.median(report.total_s for report in rounds[1:])
         detector_s = max(0.0, with_s - without_s)
-        curved = rounds[-1].figures.curvature
+        curved = rounds[-1].figures_of(LearningFigures).curvature
         yield Figure(
             f"{name}: detector's share of a round",
             detector_s / round_s,

@@ -19,6 +19,7 @@ from training.engine.ports import CheckpointRef, Control, Platform
 from training.engine.reports import RoundReport
 from training.engine.seeds import derive
 from training.engine.train import train
+from training.rl.figures import LearningFigures
 from training.scaling.boosting import Boosting
 from training.scaling.fixed import Fixed
 from training.spec import TrainingSpec
@@ -138,12 +139,13 @@ def forks(
                     )
                     last = saved[report.round_no + 1]
                     scores[f"{name}_later"], _ = branch(spec, last, platform, f"{prefix}later-")
+            curved = report.figures_of(LearningFigures).curvature
             yield {
                 "kind": "fork",
                 "round": report.round_no,
                 "env_steps": report.total_progress,
                 "replicate": replicate,
-                "ratio": report.figures.curvature.ratio if report.figures.curvature is not None else None,
+                "ratio": curved.ratio if curved is not None else None,
                 **scores,
             }
 

@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from training.engine.messages import CallFailed, CheckpointSaved, Evaluated, RoundFinished, Started, Stopped
-from training.engine.reports import RoundReport, Spend, UpdateReport, Usage
+from training.engine.reports import RoundReport, Spend, Usage
+from training.rl.figures import UpdateReport
 
 _numbers = itertools.count(1)
 

@@ -20,6 +20,7 @@ from training.engine.messages import OWN_ENDS, Evaluated, RoundFinished, Stopped
 from training.engine.reports import RoundReport
 from training.engine.seeds import derive
 from training.rl.environments.making import spaces_of
+from training.rl.figures import EpisodeFigures, LearningFigures
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
@@ -225,18 +226,19 @@ class SeedRun:
 
 
 def _round_row(report: RoundReport, wall_s: float, cost_before: float) -> Row:
+    figures = report.figures_of(LearningFigures)
     spent = report.spend.spent_picodollars if report.spend is not None else report.cost_picodollars
     return {
         "kind": "round",
         "round": report.round_no,
         "env_steps": report.total_progress,
-        "episodes": report.figures.episodes,
-        "episode_return_mean": report.figures.episode_return_mean,
+        "episodes": figures.episodes,
+        "episode_return_mean": figures.episode_return_mean,
         "actors": report.actors,
         "why": report.plan_reason,
-        "ratio": report.figures.curvature.ratio if report.figures.curvature is not None else None,
-        "noise_scale": report.figures.noise_scale.scale if report.figures.noise_scale is not None else None,
-        "policy_shift": report.figures.policy_shift,
+        "ratio": figures.curvature.ratio if figures.curvature is not None else None,
+        "noise_scale": figures.noise_scale.scale if figures.noise_scale is not None else None,
+        "policy_shift": figures.policy_shift,
         "collect_s": report.collect_s,
         "update_s": report.update_s,
         "total_s": report.total_s,
@@ -247,18 +249,19 @@ def _round_row(report: RoundReport, wall_s: float, cost_before: float) -> Row:
         "dropped": report.dropped_contributions,
         "minibatches": report.learner_usage.minibatches,
         "failed_calls": report.failed_calls,
-        "update": report.figures.update.model_dump(),
+        "update": figures.update.model_dump(),
         **({} if report.gradients is None else {"gradients": report.gradients.model_dump(mode="json")}),
     }
 
 
 def _evaluation_row(event: Evaluated, wall_s: float) -> Row:
+    figures = event.figures_of(EpisodeFigures)
     return {
         "kind": "evaluation",
         "round": event.round_no,
         "env_steps": event.total_progress,
-        "returns": list(event.figures.episode_returns),
-        "return_mean": event.figures.return_mean,
+        "returns": list(figures.episode_returns),
+        "return_mean": figures.return_mean,
         "at_s": event.at_s,
         "wall_s": wall_s,
     }

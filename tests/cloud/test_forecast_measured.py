@@ -9,7 +9,8 @@ from cloud.timing.forecast import forecast
 from cloud.timing.forecasting.plan import assumed_plan, plan_of
 from tests.cloud.test_forecast import HOPPER, LAMBDA, PLENTY, spec
 from tests.factories import round_finished
-from training.engine.reports import CurvatureReport, RoundReport
+from training.engine.reports import RoundReport
+from training.rl.figures import CurvatureReport
 from training.scaling.boosting import Boosting
 from training.scaling.plan import Bounds
 from training.tasks.score import RETURN

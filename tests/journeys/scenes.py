@@ -13,9 +13,10 @@ from django.db.models import F
 
 from training.engine.checkpoints import FileCheckpointStore, Progress
 from training.engine.messages import Evaluated
-from training.engine.reports import RoundReport, Spend, UpdateReport, Usage
+from training.engine.reports import RoundReport, Spend, Usage
 from training.rl.algorithms import AnyAlgorithm
 from training.rl.environments.making import spaces_of
+from training.rl.figures import UpdateReport
 from training.rl.learner import LearnerState
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK

@@ -7,11 +7,11 @@ import pytest
 
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
 from tests.training.test_closed_form import learned_by
-from training.engine.reports import UpdateReport
 from training.rl.algorithms.autograd import Autograd
 from training.rl.algorithms.closed_form import ClosedForm
 from training.rl.algorithms.losses import clamped_square
 from training.rl.algorithms.ppo import PPO
+from training.rl.figures import UpdateReport
 from training.rl.networks import MLP
 from training.spec import TrainingSpec
 

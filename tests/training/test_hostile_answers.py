@@ -20,9 +20,9 @@ from training.calls.gradient import MEASURED
 from training.calls.kind import BadAnswer
 from training.engine.codec import decode, encode
 from training.engine.messages import Call
-from training.engine.reports import UpdateReport
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
+from training.rl.figures import UpdateReport
 from training.rl.learner import LearnerState
 from training.rl.truncation import Truncation
 

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tests.factories import changed_report
 from tests.training.specs import tiny
-from training.engine.reports import CurvatureReport, NoiseScaleReport
+from training.rl.figures import CurvatureReport, NoiseScaleReport
 from training.rl.measures.curvature import RATIO_LIMIT
 from training.scaling import AnyScaling
 from training.scaling.agent_weights import as_text

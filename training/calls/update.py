@@ -19,9 +19,10 @@ from training.calls.kind import (
     read_document,
 )
 from training.engine.codec import CodecError
-from training.engine.reports import CurvatureReport, Message, NoiseScaleReport, UpdateReport, Usage
+from training.engine.reports import Message, Usage
 from training.functions.body import Result, WarmCache
 from training.rl.algorithms import AnyAlgorithm
+from training.rl.figures import CurvatureReport, NoiseScaleReport, UpdateReport
 from training.rl.measures.measures import AnyMeasure
 from training.rl.networks import AnyNetwork
 

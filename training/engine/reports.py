@@ -6,7 +6,7 @@ All are frozen pydantic models. Units are in the names; money is a whole number 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -106,57 +106,6 @@ class Spend(Message):
         return self.spent_picodollars + self.accrued_picodollars
 
 
-class UpdateReport(Message):
-    """The learner's measurements in one update, means over its gradient steps.
-
-    Norms are those before clipping: of the whole gradient, and of the policy's and the critic's parts. Layers that both
-    share count as the policy's. Updates from before the parts were measured do not have them.
-    """
-
-    policy_loss: float
-    value_loss: float
-    entropy: float
-    approximate_kl: float
-    clip_fraction: float
-    explained_variance: float
-    gradient_norm: float
-    policy_gradient_norm: float | None = None
-    critic_gradient_norm: float | None = None
-    learning_rate: float
-    device: str = "cpu"
-
-    @model_serializer(mode="wrap")
-    def _without_unmeasured_parts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document: dict[str, Any] = handler(self)
-        if self.policy_gradient_norm is None and self.critic_gradient_norm is None:
-            del document["policy_gradient_norm"], document["critic_gradient_norm"]
-        return document
-
-
-class CurvatureReport(Message):
-    """The curvature of the policy's objective: extreme eigenvalues of its Hessian, and R = −λ_max / λ_min.
-
-    `note` says which value is used instead where the formula is undefined; `error` bounds how far the eigenvalues are
-    off.
-    """
-
-    largest: float | None
-    smallest: float | None
-    ratio: float | None
-    note: str = ""
-    error: float | None = None
-    products: int
-    samples: int
-
-
-class NoiseScaleReport(Message):
-    """The gradient noise scale over `slices` actors' samples; None with a note where it is undefined."""
-
-    scale: float | None
-    note: str = ""
-    slices: int
-
-
 class Figures(Message):
     """What one kind of training reports beside what every kind reports.
 
@@ -168,22 +117,6 @@ class Figures(Message):
     def score(self) -> float | None:
         """The score that these figures tell, None if they tell none."""
         return None
-
-
-class LearningFigures(Figures):
-    """A round of reinforcement learning."""
-
-    episodes: int
-    episode_return_mean: float | None
-    episode_length_mean: float | None
-    update: UpdateReport
-    curvature: CurvatureReport | None = None
-    noise_scale: NoiseScaleReport | None = None
-    policy_shift: float | None = None
-
-    @property
-    def score(self) -> float | None:
-        return self.episode_return_mean
 
 
 class EvaluationFigures(Figures):
@@ -199,21 +132,7 @@ class EvaluationFigures(Figures):
         return f"{self.score:.1f}"
 
 
-class EpisodeFigures(EvaluationFigures):
-    """An evaluation in reinforcement learning: whole episodes with the deterministic policy."""
-
-    episode_returns: tuple[float, ...]
-    return_mean: float
-    return_std: float
-    length_mean: float
-
-    @property
-    def score(self) -> float:
-        return self.return_mean
-
-    @property
-    def text(self) -> str:
-        return f"{self.return_mean:.1f} ± {self.return_std:.1f}"
+FiguresOfKind = TypeVar("FiguresOfKind", bound=Figures)
 
 
 def _figures_of_kind(name: Literal["round_figures", "evaluation_figures"]) -> BeforeValidator:
@@ -238,14 +157,8 @@ def _figures_model(
     return getattr(TASKS[kind], name)  # type: ignore[no-any-return]
 
 
-if TYPE_CHECKING:
-    AnyRoundFigures = LearningFigures
-    AnyEvaluationFigures = EpisodeFigures
-else:
-    AnyRoundFigures = Annotated[SerializeAsAny[Figures], _figures_of_kind("round_figures")]
-    AnyEvaluationFigures = Annotated[
-        SerializeAsAny[EvaluationFigures], _figures_of_kind("evaluation_figures")
-    ]
+AnyRoundFigures = Annotated[SerializeAsAny[Figures], _figures_of_kind("round_figures")]
+AnyEvaluationFigures = Annotated[SerializeAsAny[EvaluationFigures], _figures_of_kind("evaluation_figures")]
 
 
 class WithFigures(Message):
@@ -259,6 +172,12 @@ class WithFigures(Message):
         figures: Figures
     _figures_name: ClassVar[Literal["round_figures", "evaluation_figures"]]
     _score_name: ClassVar[str]
+
+    def figures_of(self, kind: type[FiguresOfKind]) -> FiguresOfKind:
+        """Return the figures as those of a kind of training. TypeError if they are of another kind."""
+        if not isinstance(self.figures, kind):
+            raise TypeError(f"these figures are not {kind.__name__}")
+        return self.figures
 
     @model_serializer(mode="wrap")
     def _flatten(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -25,6 +25,7 @@ import numpy as np
 from pydantic import Field
 
 from training.engine.reports import RoundReport
+from training.rl.figures import LearningFigures
 from training.rl.measures.curvature import RATIO_LIMIT, CurvatureSpec
 from training.rl.measures.measures import AnyMeasure
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
@@ -121,7 +122,7 @@ class Boosting(PolicyBase):
         requested = int(self.actors_max * scored.value)
         actors = max(scored.floor, min(self.actors_max, requested))
         done = f"boost to {actors} of {self.actors_max}" if actors > scored.floor else f"{actors}, the fewest"
-        curved = history[-1].figures.curvature
+        curved = history[-1].figures_of(LearningFigures).curvature
         instead = f"; {curved.note}" if curved is not None and curved.note and self._uses_own_ratio else ""
         return clip_to_bounds(actors, bounds, f"{scored.why}: {done}{instead}")
 
@@ -131,7 +132,8 @@ class Boosting(PolicyBase):
         return self.signal in ("measured", "flipped")
 
     def _ratio(self, report: RoundReport) -> float | None:
-        return report.figures.curvature.ratio if report.figures.curvature is not None else None
+        curved = report.figures_of(LearningFigures).curvature
+        return curved.ratio if curved is not None else None
 
     def _paper(self, k: int, ratios: Sequence[tuple[int, float | None]], seed: int) -> _Score:
         shrunk = self.decay**k

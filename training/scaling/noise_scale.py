@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from training.engine.reports import RoundReport
+from training.rl.figures import LearningFigures
 from training.rl.measures.measures import AnyMeasure
 from training.rl.measures.noise_scale import NoiseScaleSpec
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
@@ -47,7 +48,12 @@ class NoiseScale(PolicyBase):
         return self.actors_min, self.actors_max
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
-        scales = [one.figures.noise_scale.scale for one in history if one.figures.noise_scale is not None]
+        measured = [
+            (one, found)
+            for one in history
+            if (found := one.figures_of(LearningFigures).noise_scale) is not None
+        ]
+        scales = [found.scale for _, found in measured]
         known = [scale for scale in scales if scale is not None and scale > 0.0]
         present = history[-1].actors if history else self.actors_min
         if len(known) < 2:
@@ -55,7 +61,7 @@ class NoiseScale(PolicyBase):
                 self._held(present), bounds, "there is no earlier noise scale to compare with"
             )
         if scales[-1] is None:
-            last = history[-1].figures.noise_scale
+            last = history[-1].figures_of(LearningFigures).noise_scale
             because = f" ({last.note})" if last is not None and last.note else ""
             return clip_to_bounds(
                 self._held(present), bounds, f"this round's noise scale is unknown{because}: as before"
@@ -65,11 +71,7 @@ class NoiseScale(PolicyBase):
             requested = present * growth if growth > 1.0 else present
         else:
             requested = max(present, self.actors_min * growth)
-        first = next(
-            one
-            for one in history
-            if one.figures.noise_scale is not None and one.figures.noise_scale.scale == known[0]
-        )
+        first = next(one for one, found in measured if found.scale == known[0])
         words = f"noise scale {scales[-1]:,.0f} is {growth:.2f} times that of round {first.round_no}"
         # Clipped before it is rounded: over a first scale of almost nothing, growth may be infinite.
         return clip_to_bounds(self._held(round(min(requested, self.actors_max))), bounds, words)

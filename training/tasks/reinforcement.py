@@ -17,12 +17,12 @@ from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
 from training.engine.checkpoints import CheckpointError, Progress
 from training.engine.codec import Document
-from training.engine.reports import EpisodeFigures, LearningFigures, UpdateReport
 from training.engine.seeds import derive
 from training.engine.unfinished import Unfinished
 from training.loops.staleness_aware import StalenessAware
 from training.rl.algorithms.ppo import PPO
 from training.rl.environments.making import can_travel, spaces_of, stepped_by
+from training.rl.figures import EpisodeFigures, LearningFigures, UpdateReport
 from training.rl.learner import LearnerState
 from training.spec import TrainingSpec
 from training.tasks.task import Judging, Mismatch, Task

@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from tests.factories import changed_report, evaluated, make_running_job, round_finished
-from training.engine.reports import CurvatureReport, NoiseScaleReport
+from training.rl.figures import CurvatureReport, NoiseScaleReport
 from webapp.api.tensorboard import crc32c, event_file, record, scalars
 from webapp.jobs.charts.figures import LINES
 from webapp.jobs.running.recorder import Recorder

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from training.base_model import FrozenModel
-from training.engine.reports import UpdateReport
 from training.rl.algorithms.descent import Anchor, Array, Objective
+from training.rl.figures import UpdateReport
 from training.rl.learner import LearnerState
 from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces

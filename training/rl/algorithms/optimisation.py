@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from training.engine.reports import UpdateReport
 from training.engine.torch_loading import has_gpu, import_torch
 from training.rl.algorithms.descent import Anchor, Array, Descent, Floats, Objective
+from training.rl.figures import UpdateReport
 from training.rl.learner import LearnerState
 from training.rl.networks import Network, Parameters
 from training.rl.networks.inference import normalise

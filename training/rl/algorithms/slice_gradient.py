@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from training.engine.reports import UpdateReport
 from training.loops.aggregation import AggregationRule, steps_of
 from training.rl.algorithms.algorithm import Algorithm, explained_variance
 from training.rl.algorithms.descent import Array
 from training.rl.algorithms.optimisation import Optimisation
 from training.rl.batch import Batch
+from training.rl.figures import UpdateReport
 from training.rl.learner import NO_SUMS, LearnerState, PublishedPolicy
 from training.rl.networks import Network, Parameters
 from training.rl.networks.inference import normalise

@@ -18,8 +18,8 @@ import numpy as np
 from pydantic import Field
 
 from training.base_model import FrozenModel
-from training.engine.reports import CurvatureReport
 from training.engine.torch_loading import import_torch
+from training.rl.figures import CurvatureReport
 from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.lanczos import spectrum_ends

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
-from training.engine.reports import CurvatureReport, NoiseScaleReport
+from training.rl.figures import CurvatureReport, NoiseScaleReport
 from training.rl.measures import curvature, noise_scale, policy_shift
 from training.rl.measures.curvature import CurvatureSpec
 from training.rl.measures.noise_scale import NoiseScaleSpec

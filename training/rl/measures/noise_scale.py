@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from training.base_model import FrozenModel
-from training.engine.reports import NoiseScaleReport
+from training.rl.figures import NoiseScaleReport
 from training.rl.measures.curvature import standardise
 from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces

@@ -17,6 +17,7 @@ from training.engine.messages import Evaluated
 from training.engine.seeds import derive
 from training.rl.algorithms import AnyAlgorithm
 from training.rl.environments.catalogue import ENTRIES
+from training.rl.figures import EpisodeFigures
 from training.rl.networks import AnyNetwork
 from training.rl.policies.loader import ATARI, POLICY, SCRIPT, is_atari
 from training.rl.policies.trained import TrainedPolicy
@@ -42,7 +43,7 @@ class EvaluationScore:
         """Return the result of the run's own evaluation. If calls failed, returns and seeds do not match: `seeds` is
         empty.
         """
-        seeds, figures = evaluation_seeds(spec, evaluation.round_no), evaluation.figures
+        seeds, figures = evaluation_seeds(spec, evaluation.round_no), evaluation.figures_of(EpisodeFigures)
         known = seeds if len(figures.episode_returns) == len(seeds) else ()
         return EvaluationScore(evaluation.round_no, figures.return_mean, figures.return_std, known)
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from training.base_model import FrozenModel
 from training.engine.reports import RoundReport
+from training.rl.figures import LearningFigures
 from training.scheduling.decisions import PICODOLLARS
 
 STATE_SIZE = 8
@@ -42,12 +43,9 @@ def state_of(
         return np.array([0.0] * (STATE_SIZE - 1) + [budget], dtype=np.float32)
     last = history[-1]
     seen = next((one.score for one in reversed(history) if one.score is not None), 0.0)
-    loss = last.figures.update.policy_loss + last.figures.update.value_loss
-    moved = (
-        last.figures.policy_shift
-        if last.figures.policy_shift is not None
-        else last.figures.update.approximate_kl
-    )
+    figures = last.figures_of(LearningFigures)
+    loss = figures.update.policy_loss + figures.update.value_loss
+    moved = figures.policy_shift if figures.policy_shift is not None else figures.update.approximate_kl
     usage = last.usage
     actor_s = (usage.startup_s + usage.run_s + usage.transfer_s) / max(last.actors, 1)
     left_usd, left_share = _budget_left(last)
