@@ -53,9 +53,7 @@ def _billed_s(environment: str, measured: dict[str, Any]) -> float:
             "step_us": quantity([0.0], "counted as the environment's, as real actors count it"),
         }
     )
-    work = CallRecord(
-        "r-a1", "r", "rollout", "actor", environment=environment, env_steps=10**6, memory_mb=_MEMORY_MB
-    )
+    work = CallRecord("r-a1", "r", "rollout", "actor", stepped=environment, steps=10**6, memory_mb=_MEMORY_MB)
     speeds = Speeds(profiles.load("lambda"), stack)
     return speeds.shares_of_run(work)[0] * speeds.run_ns(work, _CALM) / 1e9
 

@@ -75,7 +75,7 @@ class _Watched:
 
     def next(self, timeout_s: float) -> Outcome | None:
         outcome = self._platform.next(timeout_s)
-        if outcome is not None and outcome.usage.env_steps:
+        if outcome is not None and outcome.usage.steps:
             self.rollout_s.append(outcome.usage.run_s)
         return outcome
 

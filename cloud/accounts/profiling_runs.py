@@ -133,7 +133,7 @@ def _read(memory_mb: int, outcome: Outcome) -> ProfiledCall:
         return ProfiledCall(memory_mb, picodollars=cost, failure=outcome.reason or "it did not run")
     if usage.billed_s is None:
         return ProfiledCall(memory_mb, picodollars=cost, failure="the cloud did not say what it bills for it")
-    return ProfiledCall(memory_mb, usage.env_steps, usage.billed_s, usage.startup_s, usage.cold_start, cost)
+    return ProfiledCall(memory_mb, usage.steps, usage.billed_s, usage.startup_s, usage.cold_start, cost)
 
 
 class NoWeights(RuntimeError):

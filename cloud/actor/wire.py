@@ -65,15 +65,15 @@ class ActorRequest(Message):
 class MeasuredWork(Message):
     """The part of a usage that only the body knows."""
 
-    env_steps: int = Field(0, ge=0, le=_MOST_WORK)
+    steps: int = Field(0, alias="env_steps", ge=0, le=_MOST_WORK)
     inferences: int = Field(0, ge=0, le=_MOST_WORK)
-    episodes: int = Field(0, ge=0, le=_MOST_WORK)
+    trials: int = Field(0, alias="episodes", ge=0, le=_MOST_WORK)
     minibatches: int = Field(0, ge=0, le=_MOST_WORK)
     samples: int = Field(0, ge=0, le=_MOST_WORK)
     macs: int = Field(0, ge=0, le=_MOST_WORK)
     pictures: bool = False
     hessian_products: int = Field(0, ge=0, le=_MOST_WORK)
-    environment_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
+    steps_s: float = Field(0.0, alias="environment_s", ge=0.0, le=86_400.0, allow_inf_nan=False)
     inference_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
     fetched_bytes: int = Field(0, ge=0, le=_MOST_WORK)
     fetch_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)

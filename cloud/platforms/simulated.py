@@ -231,7 +231,7 @@ def _failure(flight: _Flight, simulated: SimulatedCall) -> Failure | None:
 def _usage(flight: _Flight, simulated: SimulatedCall, shares: tuple[float, float]) -> Usage:
     """Return the work and the virtual times; of a cancelled call only the time until then.
 
-    `shares` of its run are those of environments and policy. The body's own measurements are of this machine; where it
+    `shares` of its run are those of steps and policy. The body's own measurements are of this machine; where it
     learned from data, that came to it on the way there, and its result went the way back.
     """
     done = flight.result.usage if isinstance(flight.result, Result) else Usage()
@@ -253,7 +253,7 @@ def _usage(flight: _Flight, simulated: SimulatedCall, shares: tuple[float, float
             "detours": simulated.detours,
             "startup_s": (simulated.wait_ns + simulated.start_ns) / NS,
             "run_s": simulated.run_ns / NS,
-            "environment_s": simulated.run_ns / NS * shares[0],
+            "steps_s": simulated.run_ns / NS * shares[0],
             "inference_s": simulated.run_ns / NS * shares[1],
             "transfer_s": simulated.transfer_ns / NS,
             "billed_s": billed_ms(simulated.billed_ns) / 1000,

@@ -18,7 +18,7 @@ def planned_work(call: Call) -> Result | Failure:
     """As many steps as the request says; an update of as many minibatches as its seed."""
     if isinstance(call.request, RolloutRequest):
         steps = call.request.steps * call.request.environments
-        return Result(b"trajectory", b"state", Usage(env_steps=steps, inferences=steps))
+        return Result(b"trajectory", b"state", Usage(steps=steps, inferences=steps))
     return Result(b"learned", None, Usage(minibatches=call.seed))
 
 

@@ -33,8 +33,8 @@ def _sample(memory_mb: int, steps: int, *, cold: bool = False, run_factor: float
         name="c",
         kind="rollout",
         where="actor",
-        environment=ENVIRONMENT.id,
-        env_steps=steps,
+        stepped=ENVIRONMENT.id,
+        steps=steps,
         inferences=steps,
         macs=50_000,
         bytes_in=100_000,
@@ -51,7 +51,7 @@ def _sample(memory_mb: int, steps: int, *, cold: bool = False, run_factor: float
         transfer_s=ROUND_TRIP_S + (work.bytes_in + work.bytes_out) * 8e-6 / MBIT_PER_S,
         billed_s=run_s + startup_s,
         memory_mb=memory_mb,
-        env_steps=steps,
+        steps=steps,
     )
     return CallSample(work, usage)
 
@@ -94,7 +94,7 @@ def test_all_other_numbers_stay_and_say_where_they_are_from() -> None:
 
 def test_one_that_was_disturbed_changes_little() -> None:
     samples = _samples()
-    disturbed = samples.index(next(one for one in samples if one.work.env_steps == 1536))
+    disturbed = samples.index(next(one for one in samples if one.work.steps == 1536))
     samples[disturbed] = _sample(1024, 1536, run_factor=5.0)
     core, *_ = _profile(samples)
     assert core == pytest.approx(CORE, rel=0.02)

@@ -389,7 +389,7 @@ def test_updates_on_actors_learn_the_same_are_paid_there_and_timed_again(
     assert [report.figures for report in reports] == [report.figures for report in others]
     # What actors did in a round is what they sampled, wherever the learning was.
     assert [report.usage.minibatches for report in reports] == [0, 0]
-    assert all(report.usage.env_steps >= report.progress for report in reports)
+    assert all(report.usage.steps >= report.progress for report in reports)
 
 
 def test_kinds_that_share_a_part_of_the_bill_say_the_same_of_it() -> None:

@@ -151,7 +151,7 @@ def test_outcomes_tell_work_and_times(platform: Platform) -> None:
     outcome = gather(platform, 1)["c"]
     usage = outcome.usage
     assert outcome.status == "done"
-    assert (usage.env_steps, usage.inferences) == (32, 32)
+    assert (usage.steps, usage.inferences) == (32, 32)
     assert usage.bytes_in == ref.byte_count
     assert usage.bytes_out == len(outcome.payload) + len(outcome.slot_state or b"")
     assert usage.cold_start

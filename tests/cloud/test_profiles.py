@@ -46,7 +46,7 @@ def test_a_rollout_by_hand() -> None:
             codec_us_per_megabyte=1000.0,
         ),
     )
-    requested = work(env_steps=256, inferences=256, macs=5000, bytes_out=500_000, memory_mb=500)
+    requested = work(steps=256, inferences=256, macs=5000, bytes_out=500_000, memory_mb=500)
     by_hand_us = (2000 + 256 * 195 + 256 * (15 + 2) + 500) / 0.5 / 0.8
     assert speeds.run_ns(requested, CALM) == pytest.approx(by_hand_us * 1000, abs=1)
 
@@ -77,7 +77,7 @@ def test_only_functions_build_their_environments_again() -> None:
 )
 def test_copies_share_the_cores_of_a_large_function(memory_mb: int, copies: int, quicker: float) -> None:
     speeds = Speeds(profile(), stack(environment_step_fallback_us=100.0, further_core_share=0.5))
-    job = work(environment="Hopper-v5", env_steps=1000, memory_mb=memory_mb, copies=copies)
+    job = work(stepped="Hopper-v5", steps=1000, memory_mb=memory_mb, copies=copies)
     assert speeds.run_ns(job, CALM) == pytest.approx(1000 * 100_000 / quicker, abs=1)
 
 
@@ -89,7 +89,7 @@ def test_copies_share_the_cores_of_a_large_function(memory_mb: int, copies: int,
 def test_other_copies_stay_on_one_core(environment: str, step_us: float, share: float) -> None:
     threads = {"further_core_share": share} if share else {}
     speeds = Speeds(profile(), stack(environment_step_fallback_us=step_us, **threads))
-    job = work(environment=environment, env_steps=1000, memory_mb=2000, copies=4)
+    job = work(stepped=environment, steps=1000, memory_mb=2000, copies=4)
     assert speeds.run_ns(job, CALM) == pytest.approx(1000 * step_us * 1000, abs=1)
 
 
@@ -98,7 +98,7 @@ def test_a_container_with_several_cores_steps_copies_on_them() -> None:
         profile(pool={"cores_per_actor": 2.0}),
         stack(environment_step_fallback_us=100.0, further_core_share=0.5),
     )
-    job = work(environment="Hopper-v5", env_steps=1000, memory_mb=500, copies=4)
+    job = work(stepped="Hopper-v5", steps=1000, memory_mb=500, copies=4)
     assert speeds.run_ns(job, CALM) == pytest.approx(1000 * 100_000 / 1.5, abs=1)
 
 

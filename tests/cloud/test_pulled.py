@@ -93,7 +93,7 @@ def _with(**changes: Any) -> Callable[[wire.ActorAnswer], wire.ActorAnswer]:
         (_with(run="f" * 32), "refused_run"),
         (_with(version=1), "refused_version"),
         (_with(call_id="c2"), "refused_call"),
-        (_with(work=wire.MeasuredWork(env_steps=17)), "refused_work"),
+        (_with(work=wire.MeasuredWork(steps=17)), "refused_work"),
         (_payload(rewards=lambda array: array[:-1]), "refused_trajectory"),
         (_payload(rewards=lambda array: array.astype(np.int32)), "refused_trajectory"),
         (_payload(version=lambda version: version + 1), "refused_trajectory"),
@@ -205,7 +205,7 @@ def test_a_killed_puller_s_call_goes_to_another_and_ends_once() -> None:
         outcome = platform.next(60.0)
         assert outcome is not None
         assert (outcome.call_id, outcome.status) == ("c", "done")
-        assert outcome.usage.env_steps == _LONG_STEPS
+        assert outcome.usage.steps == _LONG_STEPS
         assert platform.next(0.0) is None
         assert platform.starts == 2
 

@@ -190,7 +190,7 @@ def test_elsewhere_the_same_work_takes_other_times() -> None:
     judged = next(work for work in run.segment.works if work.kind == "evaluate")
     # 4 steps of 100 ms in the round, and the minibatches of 100 ms, then the evaluation's steps.
     minibatches = next(work.minibatches for work in run.segment.works if work.kind == "update")
-    computed_s = 0.1 * (4 + minibatches + judged.env_steps)
+    computed_s = 0.1 * (4 + minibatches + judged.steps)
     assert slow.time_s - fast.time_s == pytest.approx(computed_s / 2, abs=1e-6)
     assert fast.calls == slow.calls
 

@@ -63,13 +63,13 @@ def test_a_cold_call_is_start_and_work_and_way() -> None:
 
 
 def test_an_actors_time_divides_by_the_profile_not_by_this_machines_clock() -> None:
-    measured = Usage(env_steps=8, inferences=10, environment_s=77.0, inference_s=7.0)
+    measured = Usage(steps=8, inferences=10, steps_s=77.0, inference_s=7.0)
     platform = cloud(InstantExecutor(lambda call: Result(b"", None, measured)))
     platform.submit(rollout("c"))
     (outcome,) = gather(platform)
     # Eight steps of 90 ms, ten inferences of 10 ms.
     assert outcome.usage.run_s == 0.82
-    assert (outcome.usage.environment_s, outcome.usage.inference_s) == pytest.approx((0.72, 0.1))
+    assert (outcome.usage.steps_s, outcome.usage.inference_s) == pytest.approx((0.72, 0.1))
 
 
 def test_half_the_memory_is_half_the_speed_and_more_than_a_core_is_no_faster() -> None:
@@ -81,7 +81,7 @@ def test_half_the_memory_is_half_the_speed_and_more_than_a_core_is_no_faster() -
 
 
 def test_a_function_with_too_little_memory_fails_is_paid_and_says_what_it_needs() -> None:
-    measured = Usage(env_steps=10, inferences=10, most_memory_mb=900)
+    measured = Usage(steps=10, inferences=10, most_memory_mb=900)
     platform = cloud(InstantExecutor(lambda call: Result(b"", None, measured)))
     platform.submit(rollout("little", memory_mb=500))
     platform.submit(rollout("enough", memory_mb=1000))

@@ -28,7 +28,7 @@ def actor(name: str, *, bytes_in: int = 0, bytes_out: int = 0, steps: int = 10) 
         name=name,
         kind="rollout",
         where="actor",
-        env_steps=steps,
+        steps=steps,
         inferences=steps,
         bytes_in=bytes_in,
         bytes_out=bytes_out,

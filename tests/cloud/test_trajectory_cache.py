@@ -68,7 +68,7 @@ def test_what_is_asked_again_is_answered_at_once_and_for_nothing(store: redis.Re
     metered = MeteredPlatform(CachingPlatform(inline, cache), ledger, tariff)
     again = _once(metered, "b")  # type: ignore[arg-type]
     assert (again.payload, again.slot_state) == (first.payload, first.slot_state)
-    assert again.usage.env_steps == first.usage.env_steps
+    assert again.usage.steps == first.usage.steps
     assert (again.cost_picodollars, ledger.spend().spent_picodollars) == (0, 0)
     assert [call.id for call in inline.submitted] == ["a"]
     assert (cache.hits, cache.misses) == (1, 1)

@@ -42,12 +42,12 @@ def schedule_of(actors: Sequence[int] = ACTORS, **rollout: Any) -> ReplaySchedul
     for round_no, count in enumerate(actors, start=1):
         names = tuple(f"r{round_no}-s{slot}" for slot in range(count))
         for slot, name in enumerate(names):
-            amounts = {"env_steps": 256 + slot % 3, "bytes_out": 20_000 + 8 * slot, **rollout}
+            amounts = {"steps": 256 + slot % 3, "bytes_out": 20_000 + 8 * slot, **rollout}
             work = CallRecord(f"{name}-a1", name, "rollout", "actor", round_no=round_no, after=before)
             works.append(
                 replace(
                     work,
-                    environment="Hopper-v5",
+                    stepped="Hopper-v5",
                     inferences=256,
                     macs=4_992,
                     bytes_in=40_000,
@@ -173,10 +173,10 @@ def test_bodies_that_raised_are_as_by_events() -> None:
 
 def test_lanes_where_something_rare_happens_are_left_to_the_events() -> None:
     place = place_named("functions")
-    assert times_of(schedule_of(env_steps=200_000), [place]).left_out.all()
+    assert times_of(schedule_of(steps=200_000), [place]).left_out.all()
     assert times_of(schedule_of(bytes_out=10**8), [place]).left_out.all()
     assert times_of(schedule_of(most_memory_mb=2048), [place]).left_out.all()
-    slow = schedule_of((4, 4), env_steps=200_000)
+    slow = schedule_of((4, 4), steps=200_000)
     run = retime(slow, place, seed=7)
     assert Replays([slow]).times_and_costs([place], [7]) == [TimeAndCost(run.time_s, run.bill.picodollars)]
 

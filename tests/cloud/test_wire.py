@@ -59,7 +59,7 @@ def test_a_call_travels_whole(ref: BlobRef) -> None:
 def test_an_answer_is_the_bodys_result(call: Call, good: ActorAnswer) -> None:
     answer, result = answer_to(call, RUN, wire.pack_answer(good))
     assert result is not None
-    assert result.usage.env_steps == 16
+    assert result.usage.steps == 16
     assert decode(result.payload)["slot"] == 0
     assert answer.run_s > 0
 
@@ -314,7 +314,7 @@ def test_a_trajectory_that_was_not_requested_is_refused(what: str, call: Call, g
         ({"version": None}, "version"),
         ({"slot_state": encode({"states": [b"a", b"b"]})}, "state"),
         ({"slot_state": b"nonsense"}, "codec"),
-        ({"work": wire.MeasuredWork(env_steps=17)}, "work"),
+        ({"work": wire.MeasuredWork(steps=17)}, "work"),
         ({"payload": b""}, "codec"),
     ],
 )

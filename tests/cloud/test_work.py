@@ -27,8 +27,8 @@ WORKS = st.builds(
     kind=st.sampled_from(["rollout", "evaluate", "update"]),
     where=st.sampled_from(["actor", "learner"]),
     attempt=st.integers(1, 4),
-    environment=NAMES,
-    env_steps=COUNT,
+    stepped=NAMES,
+    steps=COUNT,
     bytes_in=COUNT,
     pictures=st.booleans(),
     deadline_s=st.floats(0, 1e6),
@@ -45,7 +45,7 @@ def test_records_come_back_as_they_were(some: list[CallRecord]) -> None:
 
 
 def test_a_record_leaves_out_what_is_as_usual() -> None:
-    usage = Usage(env_steps=16, inferences=16, macs=48, bytes_in=100)
+    usage = Usage(steps=16, inferences=16, macs=48, bytes_in=100)
     work = work_of(calls.rollout("r1-s0-n1-a1", None).model_copy(update={"after": ("r0-update-n0",)}), usage)
     assert WorkWriter().record(work) == {
         "id": "r1-s0-n1-a1",
@@ -86,7 +86,7 @@ def test_a_record_knows_how_many_copies_step_together() -> None:
 
 
 def test_an_evaluation_that_failed_still_knows_its_episodes() -> None:
-    assert work_of(calls.evaluation("e", None), Usage(), broken=True).episodes == 2
+    assert work_of(calls.evaluation("e", None), Usage(), broken=True).trials == 2
 
 
 @pytest.mark.parametrize(

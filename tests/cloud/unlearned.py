@@ -129,16 +129,16 @@ def _bodies(
         request = call.request
         if isinstance(request, RolloutRequest):
             steps = request.steps * request.environments
-            usage = Usage(env_steps=steps, inferences=steps, macs=sizes.policy_macs, pictures=sizes.pictures)
+            usage = Usage(steps=steps, inferences=steps, macs=sizes.policy_macs, pictures=sizes.pictures)
             return Result(trajectory, state, usage)
         if isinstance(request, EvaluateRequest):
             played = len(request.episode_seeds)
             length = episode_steps(call.round_no)
             lengths = np.full(played, length)
             usage = Usage(
-                env_steps=played * length,
+                steps=played * length,
                 inferences=played * length,
-                episodes=played,
+                trials=played,
                 macs=sizes.policy_macs,
                 pictures=sizes.pictures,
             )

@@ -109,7 +109,7 @@ def round_report(
         cold_starts=0,
         failed_calls=0,
         retried_calls=0,
-        usage=Usage(env_steps=actors * 256),
+        usage=Usage(steps=actors * 256),
         learner_usage=Usage(),
         cost_picodollars=round(usd_a_round * USD),
         spend=Spend(

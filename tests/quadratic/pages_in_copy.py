@@ -64,7 +64,7 @@ def ran(project: Any, **changes: Any) -> tuple[Job, list[float]]:
 
 def test_a_job_is_reported_in_its_own_words() -> None:
     job, found = ran(make_project())
-    assert (job.environment, job.algorithm) == ("Quadratic of 4", "descent")
+    assert (job.subject, job.algorithm) == ("Quadratic of 4", "descent")
     assert job.total_progress == 6 * 48
     assert job.evaluated_score == found[-1]
     assert job.best_training_score == job.training_score < job.worst_training_score

@@ -47,7 +47,7 @@ class Evaluate(CallKind[EvaluateRequest]):
     title = "Evaluation"
     who = "Evaluation"
     subject = "A call (evaluate)"
-    grows_with_episodes = True
+    grows_with_trials = True
 
     def run(
         self, call: Call, request: EvaluateRequest, weights: bytes | None, warm_cache: WarmCache
@@ -71,24 +71,24 @@ class Evaluate(CallKind[EvaluateRequest]):
                 raise BadAnswer("evaluation", f"{name} are not finite numbers, or too large")
         if (document["lengths"] < 0).any() or (document["lengths"] > _LONGEST_EPISODE).any():
             raise BadAnswer("evaluation", f"lengths are not from 0 to {_LONGEST_EPISODE:,}")
-        if result.usage.episodes != episodes or int(document["lengths"].sum()) != result.usage.env_steps:
+        if result.usage.trials != episodes or int(document["lengths"].sum()) != result.usage.steps:
             raise BadAnswer("work", "the reported steps are not those of the episodes")
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         sizes = planned.sizes
         return Usage(
-            env_steps=planned.env_steps,
-            inferences=planned.env_steps,
-            episodes=planned.episodes,
+            steps=planned.steps,
+            inferences=planned.steps,
+            trials=planned.trials,
             macs=sizes.policy_macs,
             pictures=sizes.pictures,
             bytes_in=sizes.weights,
-            bytes_out=_HEADER_BYTES + 16 * planned.episodes,
+            bytes_out=_HEADER_BYTES + 16 * planned.trials,
         )
 
-    def environment(self, request: EvaluateRequest) -> str:
+    def stepped(self, request: EvaluateRequest) -> str:
         return request.environment.id
 
-    def episodes(self, request: EvaluateRequest) -> int | None:
+    def trials(self, request: EvaluateRequest) -> int | None:
         # Deadlines of evaluations depend on the requested episodes, which a failed call has not played.
         return len(request.episode_seeds)

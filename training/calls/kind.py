@@ -55,8 +55,8 @@ class CallKind(ABC, Generic[RequestOfKind]):
     `makes_version`: the call returns the next version, so a round ends when its last such call has landed.
     `timed_as`: whether the work is timed by the speed of sampling (steps, inferences) or of learning (minibatches,
     samples), wherever it runs. `where` is its usual place; a call may name the other.
-    `attempts` and `deadline_s` are fixed for the kind, or None where the job's own hold. `grows_with_episodes`: a
-    deadline grows with the number of episodes that the call asks for.
+    `attempts` and `deadline_s` are fixed for the kind, or None where the job's own hold. `grows_with_trials`: a
+    deadline grows with the number of trials that the call asks for.
     `title` names the kind in a bill, `who` its calls in the list of a round's calls, and `subject` one of them at the
     beginning of a sentence.
     """
@@ -73,7 +73,7 @@ class CallKind(ABC, Generic[RequestOfKind]):
     makes_version: bool = False
     attempts: int | None = None
     deadline_s: float | None = None
-    grows_with_episodes: bool = False
+    grows_with_trials: bool = False
 
     @abstractmethod
     def run(self, call: Call, request: RequestOfKind, weights: bytes | None, warm_cache: WarmCache) -> Result:
@@ -91,16 +91,16 @@ class CallKind(ABC, Generic[RequestOfKind]):
     def expected_work(self, planned: PlannedCall) -> Usage:
         """Return the work and the bytes of a call before it runs, by arithmetic from the spec."""
 
-    def environment(self, request: RequestOfKind) -> str:
-        """Return the environment that the call steps; empty if it steps none."""
+    def stepped(self, request: RequestOfKind) -> str:
+        """Return the name of what the call steps; empty if it steps nothing."""
         return ""
 
     def copies(self, request: RequestOfKind) -> int:
-        """Return how many copies of the environment the call steps together."""
+        """Return how many copies of it the call steps together."""
         return 1
 
-    def episodes(self, request: RequestOfKind) -> int | None:
-        """Return how many episodes the call asks for, or None if their number is not its question."""
+    def trials(self, request: RequestOfKind) -> int | None:
+        """Return how many trials the call asks for, or None if their number is not its question."""
         return None
 
     def slot(self, request: RequestOfKind) -> int | None:

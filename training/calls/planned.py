@@ -40,8 +40,8 @@ class Sizes:
 class PlannedCall:
     """A call that has not run, and how much of the job falls to it.
 
-    `trajectories` and other learners' `policies` come in, `gradients` become a version, `episodes` of `env_steps` in
-    all are played. `sharing` calls judge the held-out rows together; 0: as few as do. `fewer`: each trajectory stands
+    `trajectories` and other learners' `policies` come in, `gradients` become a version, `trials` of `steps` in
+    all are made. `sharing` calls judge the held-out rows together; 0: as few as do. `fewer`: each trajectory stands
     for this many, where a small fleet represents one that is as many times larger and whose lines are as many times
     faster.
     """
@@ -51,8 +51,8 @@ class PlannedCall:
     contributions: int = 0
     policies: int = 0
     gradients: int = 0
-    episodes: int = 0
-    env_steps: int = 0
+    trials: int = 0
+    steps: int = 0
     sharing: int = 0
     fewer: int = 1
 

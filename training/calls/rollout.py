@@ -105,7 +105,7 @@ class Rollout(CallKind[RolloutRequest]):
         rollout, sizes = planned.training.rollout, planned.sizes
         steps = rollout.steps_per_call * rollout.environments_per_actor
         return Usage(
-            env_steps=steps,
+            steps=steps,
             inferences=steps,
             macs=sizes.policy_macs,
             pictures=sizes.pictures,
@@ -113,7 +113,7 @@ class Rollout(CallKind[RolloutRequest]):
             bytes_out=sizes.trajectory + sizes.state,
         )
 
-    def environment(self, request: RolloutRequest) -> str:
+    def stepped(self, request: RolloutRequest) -> str:
         return request.environment.id
 
     def copies(self, request: RolloutRequest) -> int:
@@ -144,8 +144,8 @@ def _check_episodes(usage: Usage, document: Document, samples: int) -> None:
         raise BadAnswer("trajectory", "episodes have more returns than lengths")
     if len(returns) > samples or not (np.abs(returns) <= FIGURE_LIMIT).all() or (lengths < 0).any():
         raise BadAnswer("trajectory", "episodes that cannot be")
-    if (usage.env_steps, usage.episodes) != (samples, len(returns)):
-        raise BadAnswer("work", f"{usage.env_steps} steps are reported; {samples} were requested")
+    if (usage.steps, usage.trials) != (samples, len(returns)):
+        raise BadAnswer("work", f"{usage.steps} steps are reported; {samples} were requested")
 
 
 def _check_state(state: bytes | None, environments: int) -> None:

@@ -32,17 +32,17 @@ class Usage(Message):
     `macs` are the multiplications of one forward pass of one sample: of the policy for rollouts and evaluations, of
     policy and critic for updates. `pictures` says whether such a sample is one. `hessian_products` are of as many
     samples each as a minibatch had. `provisioned`: it ran on warm capacity that is paid for separately. `detours`:
-    payloads too large for a request, which went by storage. Of a rollout's `run_s`, `environment_s` is the
-    environments' steps and `inference_s` the policy; the rest is reading weights and states and packing the samples.
+    payloads too large for a request, which went by storage. Of a sampling call's `run_s`, `steps_s` is what stepped and
+    `inference_s` the policy; the rest is reading weights and states and packing the samples.
 
     Of a call that learns from data, `fetch_s`, `compute_s` and `push_s` are what fetching its data, computing and
     handing over its result took. `processor_s` is processor time, `most_memory_mb` the most memory that it used. They
     are left out of what is stored where they were not measured.
     """
 
-    env_steps: int = 0
+    steps: int = Field(0, alias="env_steps")
     inferences: int = 0
-    episodes: int = 0
+    trials: int = Field(0, alias="episodes")
     minibatches: int = 0
     samples: int = 0
     macs: int = 0
@@ -55,7 +55,7 @@ class Usage(Message):
     detours: int = 0
     startup_s: float = 0.0
     run_s: float = 0.0
-    environment_s: float = 0.0
+    steps_s: float = Field(0.0, alias="environment_s")
     inference_s: float = 0.0
     transfer_s: float = 0.0
     billed_s: float | None = None

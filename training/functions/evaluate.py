@@ -27,7 +27,7 @@ def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warm_cache: W
     lengths = np.array([episode[1] for episode in played], dtype=np.int64)
     steps = int(lengths.sum())
     usage = Usage(
-        env_steps=steps, inferences=steps, episodes=len(played), macs=policy.macs, pictures=policy.pictures
+        steps=steps, inferences=steps, trials=len(played), macs=policy.macs, pictures=policy.pictures
     )
     return Result(encode({"returns": returns, "lengths": lengths}), None, usage)
 

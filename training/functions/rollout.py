@@ -42,12 +42,12 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warm_cache: War
     document["slot"] = request.slot
     steps = request.steps * request.environments
     usage = Usage(
-        env_steps=steps,
+        steps=steps,
         inferences=steps,
-        episodes=len(document["episode_returns"]),
+        trials=len(document["episode_returns"]),
         macs=policy.macs,
         pictures=policy.pictures,
-        environment_s=sampled.environment_s,
+        steps_s=sampled.environment_s,
         inference_s=sampled.inference_s,
     )
     return Result(encode(document), state, usage)

@@ -20,19 +20,19 @@ from training.tasks.training import Training
 
 
 class ReplayTask:
-    """A call with its attempts. `allowed` is how many there may be, `episodes` what its deadline depends on."""
+    """A call with its attempts. `allowed` is how many there may be, `trials` what its deadline depends on."""
 
     def __init__(
-        self, number: int, works: Sequence[CallRecord], allowed: int, episodes: int, *, simulated: bool
+        self, number: int, works: Sequence[CallRecord], allowed: int, trials: int, *, simulated: bool
     ) -> None:
         most = max(works, key=_amount)
         self.number = number
         self.kind = most.kind
         self.where = most.where
         self.round_no = most.round_no
-        self.environment = most.environment
+        self.stepped = most.stepped
         self.allowed = allowed
-        self.episodes = episodes
+        self.trials = trials
         self.after: tuple[int, ...] = ()
         self._most = most
         self._works = {work.attempt: self._made_whole(work, simulated) for work in works}
@@ -149,12 +149,12 @@ def training_spec(spec: Mapping[str, Any]) -> Training:
 
 
 def _tasks(works: list[list[CallRecord]], spec: Training, *, simulated: bool) -> list[ReplayTask]:
-    # The deadlines of an evaluation's calls depend on the largest share of the episodes.
+    # The deadlines of an evaluation's calls depend on the largest share of the trials.
     shares: dict[tuple[str, int], int] = {}
     for first, *_ in works:
-        if KINDS[first.kind].grows_with_episodes:
+        if KINDS[first.kind].grows_with_trials:
             key = first.kind, first.round_no
-            shares[key] = max(shares.get(key, 1), first.episodes)
+            shares[key] = max(shares.get(key, 1), first.trials)
     return [
         ReplayTask(
             number,
@@ -235,6 +235,6 @@ def _notes(spec: Training, segment: RunSegment, missing: int) -> tuple[str, ...]
 
 
 def _amount(work: CallRecord) -> int:
-    # Where episodes are requested, a call that failed has their number as well.
-    done = 0 if KINDS[work.kind].grows_with_episodes else work.episodes
-    return work.env_steps + work.minibatches + done
+    # Where trials are requested, a call that failed has their number as well.
+    done = 0 if KINDS[work.kind].grows_with_trials else work.trials
+    return work.steps + work.minibatches + done

@@ -163,7 +163,7 @@ class _Replay:
         attempt = self._attempts[number] = self._attempts[number] + 1
         work = task.work(attempt)
         if attempt == 1:
-            key = task.kind, task.episodes
+            key = task.kind, task.trials
             if key not in usual:
                 usual[key] = self._deadlines.for_kind(*key)
             deadline_s = usual[key]

@@ -31,8 +31,8 @@ class CallRecord:
     `after` names the tasks that the call depends on: it is submitted at the moment when the last of them lands.
     `macs` are multiplications of one forward pass of one sample, of the policy for actors and of policy and critic
     for the learner; `decision_macs` those of the network that decided how many actors the round gets, reported with
-    the round's update. `most_memory_mb` is what the body used, where that was measured. `copies` are the environments
-    that a call steps together. `broken`: its body raised, as it would do anywhere.
+    the round's update. `most_memory_mb` is what the body used, where that was measured. `copies` of what is
+    `stepped` run together in the call. `broken`: its body raised, as it would do anywhere.
     """
 
     id: str
@@ -42,10 +42,10 @@ class CallRecord:
     attempt: int = 1
     serial: int = 0
     round_no: int = 0
-    environment: str = ""
-    env_steps: int = 0
+    stepped: str = ""
+    steps: int = 0
     inferences: int = 0
-    episodes: int = 0
+    trials: int = 0
     minibatches: int = 0
     samples: int = 0
     macs: int = 0
@@ -69,11 +69,17 @@ class CallRecord:
         return CallRecord(*values)
 
 
-_FIELDS = {field.name: field for field in dataclasses.fields(CallRecord)}
-_values = attrgetter(*_FIELDS)
+_FIRST_NAMES = {"stepped": "environment", "steps": "env_steps", "trials": "episodes"}
+_FIELDS = {_FIRST_NAMES.get(field.name, field.name): field for field in dataclasses.fields(CallRecord)}
+"""By the names under which they are stored."""
+_values = attrgetter(*(field.name for field in _FIELDS.values()))
 _DEADLINE = list(_FIELDS).index("deadline_s")
-_SAID_BY_THE_CALL = {"episodes", "memory_mb"}
-OF_USAGE = [name for name in _FIELDS if name in Usage.model_fields and name not in _SAID_BY_THE_CALL]
+_SAID_BY_THE_CALL = {"trials", "memory_mb"}
+OF_USAGE = [
+    field.name
+    for field in _FIELDS.values()
+    if field.name in Usage.model_fields and field.name not in _SAID_BY_THE_CALL
+]
 
 
 def work_of(
@@ -81,7 +87,7 @@ def work_of(
 ) -> CallRecord:
     """Return the record of `call`, whose body did the work in `usage`."""
     kind = KINDS[call.kind]
-    requested = kind.episodes(call.request)
+    requested = kind.trials(call.request)
     return CallRecord(
         id=call.id,
         name=call.name,
@@ -90,8 +96,8 @@ def work_of(
         attempt=call.attempt,
         serial=serial,
         round_no=call.round_no,
-        environment=kind.environment(call.request),
-        episodes=usage.episodes if requested is None else requested,
+        stepped=kind.stepped(call.request),
+        trials=usage.trials if requested is None else requested,
         memory_mb=call.memory_mb,
         copies=kind.copies(call.request),
         deadline_s=call.deadline_s,
@@ -116,7 +122,7 @@ class WorkWriter:
     def record(self, work: CallRecord) -> Record:
         found: Record = {}
         for name, field in _FIELDS.items():
-            value = getattr(work, name)
+            value = getattr(work, field.name)
             if value != field.default and name != "after":
                 found[name] = value
         if work.name == work.id.rsplit("-a", 1)[0]:
@@ -160,7 +166,8 @@ def _work(record: Mapping[str, Any], lists: Mapping[Any, Any]) -> CallRecord:
     for name in ("kind", "where"):
         if name not in values:
             raise WorkError(f"{name} is missing")
-    return CallRecord(**(values | {"after": tuple(values.get("after", ()))}))
+    values["after"] = tuple(values.get("after", ()))
+    return CallRecord(**{_FIELDS[name].name: value for name, value in values.items()})
 
 
 def _check(name: str, value: Any) -> None:

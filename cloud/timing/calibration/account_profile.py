@@ -98,11 +98,11 @@ def _core_ratios(samples: Sequence[CallSample], base: Profile, stack: Stack) -> 
     """
     like_the_stack = base.core_ratio.model_copy(update={"value": 1.0, "low": 1.0, "high": 1.0})
     speeds = Speeds(base.model_copy(update={"core_ratio": like_the_stack}), stack)
-    most = max(one.work.env_steps for one in samples)
+    most = max(one.work.steps for one in samples)
     return [
         speeds.run_ns(one.work, _NO_CHANCE) / _NS / one.usage.billed_s
         for one in samples
-        if not one.cold and one.work.env_steps == most and one.usage.billed_s
+        if not one.cold and one.work.steps == most and one.usage.billed_s
     ]
 
 
@@ -114,8 +114,7 @@ def _start_extras_s(samples: Sequence[CallSample]) -> list[float]:
             warm = [
                 other.out_s
                 for other in samples
-                if not other.cold
-                and (other.memory_mb, other.work.env_steps) == (one.memory_mb, one.work.env_steps)
+                if not other.cold and (other.memory_mb, other.work.steps) == (one.memory_mb, one.work.steps)
             ]
             if warm:
                 extras.append(one.out_s - statistics.median(warm))
@@ -143,7 +142,7 @@ def _evened(samples: Sequence[CallSample]) -> list[float]:
     groups: dict[tuple[int, int], list[float]] = {}
     for one in samples:
         if not one.cold:
-            groups.setdefault((one.memory_mb, one.work.env_steps), []).append(one.usage.run_s)
+            groups.setdefault((one.memory_mb, one.work.steps), []).append(one.usage.run_s)
     return [time_s / statistics.median(times) for times in groups.values() for time_s in times]
 
 

@@ -17,10 +17,10 @@ def first_call(training: Training, kind: str) -> Call:
     before any call is measured.
     """
     _, share = task_of(training).most_judgings()
-    episodes = share if KINDS[kind].grows_with_episodes else 1
+    trials = share if KINDS[kind].grows_with_trials else 1
     seen: dict[str, Any] = {
         "where": place_of(training, kind),
         "memory_mb": training.memory_mb,
-        "deadline_s": Deadlines(training.longest_call_s).for_kind(kind, episodes),
+        "deadline_s": Deadlines(training.longest_call_s).for_kind(kind, trials),
     }
     return Call.model_construct(**seen)

@@ -68,13 +68,13 @@ class Workload:
         contributions: int = 0,
         gradients: int = 0,
         policies: int = 0,
-        episodes: int = 0,
-        env_steps: int = 0,
+        trials: int = 0,
+        steps: int = 0,
         share: int = 1,
         sharing: int = 0,
     ) -> CallRecord:
-        """Return a call of any kind, to which this much of the job falls. `share`: the most episodes of such a call."""
-        key = kind, contributions, gradients, policies, episodes, env_steps, share, sharing
+        """Return a call of any kind, to which this much of the job falls. `share`: the most trials of such a call."""
+        key = kind, contributions, gradients, policies, trials, steps, share, sharing
         found = self._named.get((key, name))
         if found is not None:
             return found
@@ -85,8 +85,8 @@ class Workload:
                 contributions=contributions,
                 gradients=gradients,
                 policies=policies,
-                episodes=episodes,
-                env_steps=env_steps,
+                trials=trials,
+                steps=steps,
                 sharing=sharing,
             )
             like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
@@ -104,21 +104,21 @@ class Workload:
         """Return an update by this many trajectories."""
         return self.call(self.task.learning, name, contributions=contributions)
 
-    def evaluation(self, actors: int, episode_steps: float) -> list[CallRecord]:
-        """Return the calls of one evaluation after a round of this many actors, with episodes of this mean length."""
+    def evaluation(self, actors: int, trial_steps: float) -> list[CallRecord]:
+        """Return the calls of one evaluation after a round of this many actors, with trials of this mean length."""
         works = []
         judgings = self.task.judge(0, actors)
         for position, judging in enumerate(judgings):
             like = KINDS[judging.request.kind]
-            played = like.episodes(judging.request) or 0
-            steps = max(1, round(played * episode_steps))
+            played = like.trials(judging.request) or 0
+            steps = max(1, round(played * trial_steps))
             name = f"evaluate{position}"
             works.append(
                 self.call(
                     like.name,
                     name,
-                    episodes=played,
-                    env_steps=steps,
+                    trials=played,
+                    steps=steps,
                     share=judging.share,
                     sharing=len(judgings),
                 )
@@ -133,12 +133,12 @@ class Workload:
             name="",
             kind=kind,
             where=place_of(self.training, kind),
-            environment=self.training.subject if work.env_steps else "",
+            stepped=self.training.subject if work.steps else "",
             # The network that decides on a round comes with the call that ends it.
             decision_macs=self.training.scaling.decision_macs if like.makes_version else 0,
             memory_mb=self.training.memory_mb,
             copies=self.training.copies_a_call if like.role == "sampling" else 1,
-            deadline_s=self._deadlines.for_kind(kind, share if like.grows_with_episodes else 1),
+            deadline_s=self._deadlines.for_kind(kind, share if like.grows_with_trials else 1),
             **{name: getattr(work, name) for name in OF_USAGE},
-            episodes=work.episodes,
+            trials=work.trials,
         )

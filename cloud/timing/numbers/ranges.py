@@ -201,12 +201,12 @@ def uncertain_numbers(
     schedules: Sequence[ReplaySchedule], places: Sequence[TimingPlace]
 ) -> dict[Key, Quantity]:
     """Return all numbers with a range; of environments only those of the run."""
-    environments = {task.environment for schedule in schedules for task in schedule.tasks}
+    stepped = {task.stepped for schedule in schedules for task in schedule.tasks}
     found: dict[Key, Quantity] = {}
     for place in places:
         for model in (place.profile, place.stack):
             for path, quantity in quantities(model).items():
-                elsewhere = path[0] == "environment_step_us" and path[-1] not in environments
+                elsewhere = path[0] == "environment_step_us" and path[-1] not in stepped
                 if quantity.low < quantity.high and not elsewhere:
                     found[model.title, *path] = quantity
     return found

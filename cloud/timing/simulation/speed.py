@@ -28,14 +28,14 @@ class Works:
     """Several calls of actors that differ only in these amounts, each a column."""
 
     kind: str
-    environment: str
+    stepped: str
     copies: int
     memory_mb: int
     macs: int
     pictures: bool
     hessian_products: int
     minibatches: int
-    env_steps: Ints
+    steps: Ints
     inferences: Ints
     samples: Ints
     bytes_in: Ints
@@ -44,7 +44,7 @@ class Works:
 
 _IN_COMMON = (
     "kind",
-    "environment",
+    "stepped",
     "copies",
     "memory_mb",
     "macs",
@@ -52,7 +52,7 @@ _IN_COMMON = (
     "hessian_products",
     "minibatches",
 )
-_AMOUNTS = ("env_steps", "inferences", "samples", "bytes_in", "bytes_out")
+_AMOUNTS = ("steps", "inferences", "samples", "bytes_in", "bytes_out")
 
 
 def columns_of(works: Sequence[CallRecord]) -> list[tuple[Ints, Works]]:
@@ -173,15 +173,15 @@ class Speeds:
         return self._call_us + self._stepping_us(work) + inferring_us
 
     def _stepping_us(self, work: CallRecord | Works) -> Any:
-        step_us = self._environment_us.get(work.environment, self._environment_fallback_us)
+        step_us = self._environment_us.get(work.stepped, self._environment_fallback_us)
         if work.copies > 1:
-            key = work.environment, work.memory_mb, work.copies
+            key = work.stepped, work.memory_mb, work.copies
             if key not in self._speed_ups:
                 cores, step_s = self._cores(work.memory_mb), step_us * self._ns_per_us / NS
                 share = self._further_core_share
-                self._speed_ups[key] = speed_up(work.environment, work.copies, cores, step_s, share)
+                self._speed_ups[key] = speed_up(work.stepped, work.copies, cores, step_s, share)
             step_us /= self._speed_ups[key]
-        return work.env_steps * (step_us + self._step_us)
+        return work.steps * (step_us + self._step_us)
 
     def _cores(self, memory_mb: int) -> float:
         """Return how many cores an actor has."""
@@ -228,9 +228,9 @@ def _learns(work: CallRecord | Works) -> bool:
     return KINDS[work.kind].timed_as == "learning"
 
 
-def speed_up(environment: str, copies: int, cores: float, step_s: float, further_core_share: float) -> float:
+def speed_up(stepped: str, copies: int, cores: float, step_s: float, further_core_share: float) -> float:
     """Return how many times as fast an actor's copies step on all of its cores as on one."""
-    entry = ENTRIES.get(environment)
+    entry = ENTRIES.get(stepped)
     if entry is None or entry.family != "MuJoCo" or copies * step_s < WORTH_THREADS_S:
         return 1.0
     quickest = min(quickest_steps(copies, max(1, round(cores))), max(1.0, cores))

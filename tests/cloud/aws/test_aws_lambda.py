@@ -189,7 +189,7 @@ def test_a_call_that_arrives_too_late_is_not_run() -> None:
         outcome = _one(platform)
         assert (outcome.status, outcome.reason_code) == ("failed", "expired")
         assert outcome.usage.billed_s is not None
-        assert outcome.usage.env_steps == 0
+        assert outcome.usage.steps == 0
 
 
 def test_a_function_that_is_killed_says_for_what() -> None:

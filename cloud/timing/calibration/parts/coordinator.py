@@ -119,7 +119,7 @@ class _Ready:
 
     def _answer(self, call: Call) -> Result:
         if isinstance(call.request, RolloutRequest):
-            return Result(self._fragment, self._state, Usage(env_steps=_STEPS, inferences=_STEPS, macs=5000))
+            return Result(self._fragment, self._state, Usage(steps=_STEPS, inferences=_STEPS, macs=5000))
         if self._update is None:
             first = call.model_copy(update={"inputs": (call.inputs[0], self._fragment)})
             self._update = decode(execute(first, None, WarmCache()).payload)
