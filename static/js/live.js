@@ -97,7 +97,7 @@ export class LiveFeed {
         this.seq = message.last;
         this.options.onEvents({ ...message, events: fresh });
       }
-    } else if (message.t === "told") {
+    } else if (message.t === "header") {
       this.options.onEvents({ events: [], last: this.seq, job: message.job });
     } else if (message.t === "hb") {
       if (message.seq > this.seq) this.reconnect();

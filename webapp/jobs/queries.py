@@ -116,7 +116,7 @@ def _event(row: Event, job: Job) -> dict[str, Any]:
         "seq": row.seq,
         "at": _iso(row.at),
         "kind": row.kind,
-        "told": describe_event(row.kind, row.payload, job.declaration)._asdict(),
+        "description": describe_event(row.kind, row.payload, job.declaration)._asdict(),
     }
     if row.kind == EventKind.ROUND:
         report = row.payload["report"]
@@ -160,7 +160,7 @@ def events_message(job_id: str, after: int, *, with_sentences: bool = True) -> d
 
 def header_message(job_id: str) -> dict[str, Any]:
     """Return the present header with all sentences, after events that were sent without them."""
-    return {"t": "told", "job": header(_with_account(job_id))}
+    return {"t": "header", "job": header(_with_account(job_id))}
 
 
 def why_waiting(job_id: str) -> str:

@@ -32,13 +32,13 @@ export class EventList {
   }
 }
 
-function rowOf({ seq, kind, at, told }) {
+function rowOf({ seq, kind, at, description }) {
   const row = document.createElement("li");
   row.dataset.seq = String(seq);
   row.dataset.kind = kind;
-  if (told.tone) row.className = `tone-${told.tone}`;
+  if (description.tone) row.className = `tone-${description.tone}`;
   const words = document.createElement("span");
-  words.textContent = told.text;
-  row.append(icon(told.icon), words, timeElement(at));
+  words.textContent = description.text;
+  row.append(icon(description.icon), words, timeElement(at));
   return row;
 }

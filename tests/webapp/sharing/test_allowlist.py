@@ -193,7 +193,7 @@ def test_an_unknown_kind_of_event_shows_only_that_it_was() -> None:
         "seq": 3,
         "at": "now",
         "kind": "new",
-        "told": {"text": "x"},
+        "description": {"text": "x"},
         "payload": {"email": "ada@example.org"},
     }
     message = {"t": "events", "first": 3, "last": 3, "events": [event], "job": {"surprise": 1}}

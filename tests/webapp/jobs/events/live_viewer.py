@@ -59,7 +59,7 @@ async def next_message(viewer: SocketClient, kind: str = "events") -> dict[str, 
     """The next message of this kind; signs of life are passed over, and what is only said of the job."""
     while True:
         message = json.loads(await viewer.text())
-        if message["t"] not in ("hb", "told") or kind == message["t"]:
+        if message["t"] not in ("hb", "header") or kind == message["t"]:
             assert message["t"] == kind
             return message
 

@@ -49,7 +49,7 @@ async def test_of_a_quick_job_sentences_come_once_a_second(
         assert quick["job"]["round_no"] == 2
         assert "progress" not in quick["job"]
         now_s += feeds.TELL_EVERY_S
-        late = await next_message(viewer, "told")
+        late = await next_message(viewer, "header")
         assert late["job"]["round_no"] == 2
         assert {"progress", "burn"} <= set(late["job"])
         await sync_to_async(seen.recorder.record)(checkpoint_saved(2))
