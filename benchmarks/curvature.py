@@ -53,8 +53,7 @@ from training.scaling.siren import Siren
 from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
-from training.spec import TrainingSpec
-from training.tasks.score import RETURN
+from training.spec import RETURN, TrainingSpec
 
 ACTORS, STEPS = 16, 256
 _ROUNDS = 6

@@ -12,7 +12,7 @@ from training.scaling.plan import Bounds
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, rounds_of
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
-from training.tasks.score import RETURN
+from training.spec import RETURN
 
 _MOST_US = 1000.0
 _EPOCHS = 64

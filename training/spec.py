@@ -17,10 +17,12 @@ from training.rl.environments.model import EnvironmentSpec
 from training.rl.networks import MLP, AnyNetwork
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
-from training.tasks.score import RETURN, Score
+from training.tasks.score import USUAL, Score
 from training.tasks.training import Training
 
-__all__ = ["AnyAlgorithm", "AnyNetwork", "AnyScaling", "StopRule", "TrainingSpec"]
+__all__ = ["RETURN", "AnyAlgorithm", "AnyNetwork", "AnyScaling", "StopRule", "TrainingSpec"]
+
+RETURN = USUAL.score
 
 
 class RolloutSpec(FrozenModel):

@@ -13,7 +13,7 @@ from training.engine.reports import RoundReport
 from training.rl.figures import CurvatureReport
 from training.scaling.boosting import Boosting
 from training.scaling.plan import Bounds
-from training.tasks.score import RETURN
+from training.spec import RETURN
 
 NITRO: dict[str, Any] = {"kind": "boosting", "actors_min": 8, "actors_max": 64}
 

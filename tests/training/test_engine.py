@@ -11,7 +11,7 @@ from training.engine.ports import Control
 from training.engine.train import train
 from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp
-from training.tasks.score import RETURN
+from training.spec import RETURN
 
 
 def kinds(events):

@@ -24,7 +24,7 @@ from training.scaling.schedule import ActorSchedule
 from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
-from training.tasks.score import RETURN
+from training.spec import RETURN
 from training.tasks.supervised_spec import Supervised
 
 BOUNDS = Bounds()

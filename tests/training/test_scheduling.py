@@ -23,7 +23,7 @@ from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.minionsrl.rehearsal import Rehearsal
 from training.scheduling.minionsrl.state import MinionsScales, state_of
 from training.scheduling.trainer import initial_state, train_scheduler
-from training.tasks.score import RETURN
+from training.spec import RETURN
 
 SCALES = MinionsScales(target_return=400.0, rounds=20)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from training.engine.checkpoints import Progress
 from training.engine.messages import FAULTS_THAT_END_A_RUN, Outcome, StopCode
 from training.engine.ports import Desired
-from training.tasks.score import RETURN, Score
+from training.tasks.score import USUAL, Score
 from training.tasks.training import StopLimits
 
 HELD_EVALUATIONS = 3
@@ -28,7 +28,7 @@ class RunEnd:
 def verdict(
     rule: StopLimits,
     progress: Progress,
-    score: Score = RETURN,
+    score: Score = USUAL.score,
     progress_unit: str = "steps",
     round_name: str = "round",
 ) -> RunEnd | None:

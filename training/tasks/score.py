@@ -62,6 +62,5 @@ class Declaration:
         return {f"{{{usual}}}": word for usual, word in words.items()}
 
 
-RETURN = Score("return")
-USUAL = Declaration("steps", RETURN, "policy")
+USUAL = Declaration("steps", Score("return"), "policy")
 """The words where no kind of training is meant."""

@@ -16,7 +16,7 @@ from tests.factories import (
     round_finished,
 )
 from tests.figures import figures_in
-from training.tasks.score import RETURN
+from training.spec import RETURN
 from webapp.comparing.curves import curves_of, drawn, getting_to, goal_of
 from webapp.comparing.figures import compared
 from webapp.comparing.goal_results import read_finished

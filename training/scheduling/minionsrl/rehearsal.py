@@ -21,7 +21,7 @@ from training.scaling.plan import Bounds
 from training.scheduling.decisions import EpisodeResult
 from training.scheduling.episode import episode_of
 from training.scheduling.minionsrl.decisions import reached
-from training.tasks.score import RETURN
+from training.spec import RETURN
 
 if TYPE_CHECKING:
     from training.scheduling.minionsrl.model import SchedulingSpec

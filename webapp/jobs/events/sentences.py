@@ -14,7 +14,7 @@ from typing import Any
 from cloud.money.billing.parts import bill_parts
 from training.loops.aggregation import fitting_learners
 from training.loops.staleness_aware import StalenessAware
-from training.tasks.score import RETURN, Score
+from training.tasks.score import USUAL, Score
 from webapp.formatting import (
     display_usd,
     format_percent,
@@ -34,7 +34,7 @@ STALLED_BEYOND_USUAL = 3.0
 UNANSWERED_AFTER_S = 10.0
 
 
-def judged_words(judged: EvaluationPoint | None, score: Score = RETURN) -> str:
+def judged_words(judged: EvaluationPoint | None, score: Score = USUAL.score) -> str:
     """ "evaluated, 95 % 1,790–1,880": how the figure of the score came about."""
     if judged is None:
         return "in training, not evaluated yet"
@@ -46,7 +46,7 @@ def judged_words(judged: EvaluationPoint | None, score: Score = RETURN) -> str:
 
 
 def progress_sentence(
-    latest: float | None, judged: EvaluationPoint | None, reference: float | None, score: Score = RETURN
+    latest: float | None, judged: EvaluationPoint | None, reference: float | None, score: Score = USUAL.score
 ) -> str:
     """ "97 below the reference of 2,383, evaluated after round 140." The score itself is in the figures."""
     if judged is not None:
@@ -129,7 +129,7 @@ def no_news_sentence(
     round_no: int,
     picodollars_since: int,
     kept_round: int | None,
-    score: Score = RETURN,
+    score: Score = USUAL.score,
 ) -> str:
     """ "No improvement in 25 rounds ($0.38): stopping now keeps checkpoint 41."
 

@@ -24,7 +24,7 @@ from training.engine.messages import (
     Stopped,
     Tick,
 )
-from training.tasks.score import RETURN, Score
+from training.tasks.score import USUAL, Score
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
 from webapp.jobs import failpoints
@@ -54,7 +54,7 @@ class Recorder:
         epoch: int,
         *,
         keep_checkpoints: int,
-        score: Score = RETURN,
+        score: Score = USUAL.score,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._job_id = job_id
