@@ -72,6 +72,22 @@ CHANGED_ON_PURPOSE: tuple[tuple[str, str], ...] = (
         )
         for old, new in (("times", "raise_count"), ("turn", "send_count"))
     ),
+    *(
+        ("What was asked for is called requested.", f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}")
+        for table, old, new in (
+            ("jobs_film", "asked_by_id", "requested_by_id"),
+            ("profiling_memoryprofile", "asked_by_id", "requested_by_id"),
+            ("profiling_memoryprofile", "asked_at", "requested_at"),
+            ("reports_reportfile", "asked_by_id", "requested_by_id"),
+            ("reports_reportfile", "asked_at", "requested_at"),
+            ("schedulers_schedulertraining", "asked_by_id", "requested_by_id"),
+            ("schedulers_schedulertraining", "asked_at", "requested_at"),
+            ("schedulers_schedulertraining", "stop_asked", "stop_requested"),
+            ("landscapes_surface", "asked_by_id", "requested_by_id"),
+            ("credentials_setup", "asked_mb", "requested_mb"),
+            ("credentials_setup", "asked_bucket", "requested_bucket"),
+        )
+    ),
 )
 """What migrations change in stored rows: the reason, and SQL that makes the same change in the old tables."""
 

@@ -111,8 +111,8 @@ def _profile(
     MemoryProfile.objects.create(
         project=project,
         connection=connection,
-        asked_by=user,
-        asked_at=then,
+        requested_by=user,
+        requested_at=then,
         since=then,
         plan=plan.model_dump(mode="json"),
         state=state,

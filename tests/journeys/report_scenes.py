@@ -100,7 +100,7 @@ def _files(project: Project, user: User) -> None:
     now = SYSTEM_CLOCK.now()
     question: dict[str, Any] = {"project": project.pk, "by": "call", "prices": "actual"}
     question |= {"first_day": str((now - timedelta(days=30)).date()), "last_day": str(now.date())}
-    shared = {"project": project, "question": question, "asked_by": user, "since": now}
+    shared = {"project": project, "question": question, "requested_by": user, "since": now}
     rows = (
         {
             "format": "xlsx",
@@ -113,8 +113,10 @@ def _files(project: Project, user: User) -> None:
         {"format": "json", "state": FileState.QUEUED, "rows_of": 100_000},
     )
     for number, row in enumerate(rows):
-        asked_at = now - timedelta(minutes=30 // (number + 1))
-        ReportFile.objects.create(**shared, **row, asked_at=asked_at, expires_at=now + timedelta(days=7))
+        requested_at = now - timedelta(minutes=30 // (number + 1))
+        ReportFile.objects.create(
+            **shared, **row, requested_at=requested_at, expires_at=now + timedelta(days=7)
+        )
 
 
 def _plans(project: Project, user: User) -> None:

@@ -17,7 +17,7 @@ from webapp.resources.scanner import scan
 
 def functions_kept_ready(connection: Connection) -> Job:
     """A job on Lambda with two warm functions, calls in flight, and some calls of unknown cost."""
-    SetUp.objects.create(connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB])
+    SetUp.objects.create(connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), requested_mb=[MB])
     scan(connection, find=lambda there: PaperCloud())
     Connection.objects.filter(pk=connection.pk).update(region="us-east-1")
     connection.refresh_from_db()
@@ -37,7 +37,7 @@ def functions_kept_ready(connection: Connection) -> Job:
 
 def an_account_that_lets_nobody_in(connection: Connection) -> None:
     """Its keys were taken away some minutes ago."""
-    SetUp.objects.create(connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB])
+    SetUp.objects.create(connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), requested_mb=[MB])
     scan(connection, find=lambda there: PaperCloud(fails=PermissionError("no")))
 
 

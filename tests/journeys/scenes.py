@@ -261,7 +261,9 @@ def policies_with_films(job: Job) -> None:
         Checkpoint.objects.create(
             job=job, epoch=1, name=saved.name, byte_count=saved.byte_count, at=moment, **kept
         )
-        film = Film(job=job, checkpoint=saved.name, state=state, since=now, asked_by=job.created_by, **kept)
+        film = Film(
+            job=job, checkpoint=saved.name, state=state, since=now, requested_by=job.created_by, **kept
+        )
         if state == FilmState.FAILED:
             film.reason = "MuJoCo cannot draw without a screen on this machine: it needs EGL."
         elif state == FilmState.READY:
@@ -269,7 +271,7 @@ def policies_with_films(job: Job) -> None:
             path = policies.checkpoint_path(job.pk, saved.name)
             film.facts = film_process.shoot(path, film_folder() / film.file)
             film.facts["used_cpu_s"] = film.facts["cpu_s"]
-            film.asked_by = None
+            film.requested_by = None
         film.save()
 
 

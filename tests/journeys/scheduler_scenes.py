@@ -31,13 +31,13 @@ def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTra
         project, user, TrainingState.DONE, name="Hopper, time", workload="hopper-papers", **whole
     )
     _episodes(done, 20)
-    scheduler = Scheduler.objects.create(project=project, name=done.name, created_at=done.asked_at)
+    scheduler = Scheduler.objects.create(project=project, name=done.name, created_at=done.requested_at)
     agent = initial_state(done.parsed_spec)  # which decides, though no one taught it
     Version.objects.create(
         scheduler=scheduler,
         number=1,
         training=done,
-        made_at=done.asked_at + timedelta(minutes=52),
+        made_at=done.requested_at + timedelta(minutes=52),
         weights=as_text(agent.actor_weights(done.parsed_spec.network)),
         learner=agent.encode(),
         facts=persist.facts(done),
@@ -86,13 +86,15 @@ def _siren(project: Any, user: Any) -> SchedulerTraining:
         memory = [1536 if k < 4 else 832 for k in range(18)]
         rows.append(_epochs(training, "real", number, functions, memory, 0.8 + 0.05 * (number - 200), rng))
     Episode.objects.bulk_create(rows)
-    scheduler = Scheduler.objects.create(project=project, name=training.name, created_at=training.asked_at)
+    scheduler = Scheduler.objects.create(
+        project=project, name=training.name, created_at=training.requested_at
+    )
     agent = initial_state(training.parsed_spec)
     Version.objects.create(
         scheduler=scheduler,
         number=1,
         training=training,
-        made_at=training.asked_at + timedelta(minutes=4),
+        made_at=training.requested_at + timedelta(minutes=4),
         weights=as_text(agent.actor_weights(training.parsed_spec.network)),
         learner=agent.encode(),
         facts=persist.facts(training),
@@ -149,7 +151,7 @@ def surfaces_of(job: Job) -> None:
             grid=15,
             span=1.0,
             episodes=1,
-            asked_by=job.created_by,
+            requested_by=job.created_by,
             state=SurfaceState.SURVEYING if number else SurfaceState.READY,
             since=SYSTEM_CLOCK.now(),
             eigenvalues=[18.4, -7.31],

@@ -57,7 +57,7 @@ def connect(demo: DemoAccount, project: Any = None) -> Connection:
     connection.prefix = SHARED_PREFIX
     connection.save(update_fields=["prefix"])
     SetUp.objects.create(
-        connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB], ready_mb=[MB]
+        connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), requested_mb=[MB], ready_mb=[MB]
     )
     return connection
 

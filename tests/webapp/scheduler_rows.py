@@ -77,10 +77,17 @@ def run(training: SchedulerTraining, **options: Any) -> int:
 def make_rows(project: Any, **changes: Any) -> SchedulerTraining:
     """A training and its version as rows to look at: no agent is in them."""
     training = ask(project, **changes)
-    scheduler = Scheduler.objects.create(project=project, name=training.name, created_at=training.asked_at)
+    scheduler = Scheduler.objects.create(
+        project=project, name=training.name, created_at=training.requested_at
+    )
     facts = persist.facts(training)
     Version.objects.create(
-        scheduler=scheduler, number=1, training=training, made_at=training.asked_at, learner=b"", facts=facts
+        scheduler=scheduler,
+        number=1,
+        training=training,
+        made_at=training.requested_at,
+        learner=b"",
+        facts=facts,
     )
     return training
 

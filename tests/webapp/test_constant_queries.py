@@ -134,15 +134,21 @@ class Growing:
         bill = {"imported_by": self.owner, "since": now, "sha256": str(number)}
         CloudBill.objects.create(project=self.project, name=f"bill{number}", **bill)
         span = {"first_day": "2026-11-01", "last_day": "2026-11-30"}
-        row = {"question": span, "format": "csv", "asked_by": self.owner, "asked_at": now, "since": now}
+        row = {
+            "question": span,
+            "format": "csv",
+            "requested_by": self.owner,
+            "requested_at": now,
+            "since": now,
+        }
         ReportFile.objects.create(project=self.project, **row)
         make_rows(self.project, name=f"s{number}")
         around = {"checkpoint": f"c{number}", "sha256": f"{number:064}", "round_no": number, "since": now}
-        Film.objects.create(job=self.job, asked_by=self.owner, **around)
+        Film.objects.create(job=self.job, requested_by=self.owner, **around)
         grid = {"grid": 9, "span": 1, "episodes": 1}
-        Surface.objects.create(job=self.job, asked_by=self.owner, **around, **grid)
+        Surface.objects.create(job=self.job, requested_by=self.owner, **around, **grid)
         plan = ProfilingPlan(environment=EnvironmentSpec(), memory_mb=(1024,)).model_dump(mode="json")
-        wish = {"asked_by": self.owner, "asked_at": now, "since": now, "limit_picodollars": 0}
+        wish = {"requested_by": self.owner, "requested_at": now, "since": now, "limit_picodollars": 0}
         MemoryProfile.objects.create(project=self.project, plan=plan, state="done", **wish)
 
     def address(self, path: str) -> str:

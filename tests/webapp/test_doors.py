@@ -267,14 +267,14 @@ class Scene:
             sha256="0" * 64,
             round_no=1,
             since=timezone.now(),
-            asked_by=owner,
+            requested_by=owner,
             state="ready",
             file="gone.webp",
         )
         channel, delivery = make_delivery(project)
         now = timezone.now()
         days = {"first_day": "2026-11-01", "last_day": "2026-11-30"}
-        requester = {"asked_by": owner, "asked_at": now, "since": now}
+        requester = {"requested_by": owner, "requested_at": now, "since": now}
         report = ReportFile.objects.create(
             project=project, question=days, format="json", state="ready", file="gone.json", **requester
         )

@@ -185,7 +185,7 @@ def test_a_report_that_finds_no_room_says_so_and_leaves_no_file(disk: Disk) -> N
     assert report.reason.startswith(FULL)
     assert disk.files() == set()
     disk.empty()
-    again = report_builds.request_file(question=question, format_key="pdf", user=report.asked_by)
+    again = report_builds.request_file(question=question, format_key="pdf", user=report.requested_by)
     report_builds.BUILDING.run(again.pk)
     again.refresh_from_db()
     assert (again.state, disk.files()) == (FileState.READY, {f"reports/{again.file}"})

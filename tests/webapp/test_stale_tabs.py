@@ -128,12 +128,12 @@ def secret_tab(project: Any) -> Tab:
 def set_up_tab(project: Any) -> Tab:
     connection = make_connection(project)
     SetUp.objects.create(
-        connection=connection, aim="set_up", asked_mb=[1024], ready_mb=[1024], since=timezone.now()
+        connection=connection, aim="set_up", requested_mb=[1024], ready_mb=[1024], since=timezone.now()
     )
     rows = SetUp.objects.filter(connection=connection)
     page = f"/p/{project.slug}/clouds/{connection.pk}/"
     differs = "Memory was “1024” and is “512, 1024” now; you sent “2048”."
-    change = lambda: rows.update(asked_mb=[512, 1024])  # noqa: E731
+    change = lambda: rows.update(requested_mb=[512, 1024])  # noqa: E731
     return Tab(page, f"{page}set-up/", rows, {"memory_mb": "2048"}, change, differs)
 
 

@@ -123,13 +123,13 @@ class AccountLease:
         made = self._row.first()
         if made is None:
             return
-        before = {size for size in made.asked_mb if size not in self._claim.made_mb}
+        before = {size for size in made.requested_mb if size not in self._claim.made_mb}
         remaining = sorted(before | {*kept, *left})
         self._row.update(
             state=CheckState.DONE,
             since=self._clock.now(),
-            aim=Aim.SET_UP if remaining or made.asked_bucket else Aim.TAKE_DOWN,
-            asked_mb=remaining,
+            aim=Aim.SET_UP if remaining or made.requested_bucket else Aim.TAKE_DOWN,
+            requested_mb=remaining,
             ready_mb=sorted({*made.ready_mb, *kept}),
             steps=self._wanting,
         )

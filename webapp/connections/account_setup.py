@@ -33,8 +33,8 @@ def request_set_up(
 ) -> SetUp:
     """Request functions of these sizes beside the existing ones, and a bucket if `bucket`. The worker makes them."""
     made = _request(connection, Aim.SET_UP, clock)
-    made.asked_mb = sorted({*made.asked_mb, *memory_mb})
-    made.asked_bucket = made.asked_bucket or bucket
+    made.requested_mb = sorted({*made.requested_mb, *memory_mb})
+    made.requested_bucket = made.requested_bucket or bucket
     made.save()
     return made
 
@@ -73,7 +73,7 @@ def request_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> S
 def claim_for_profile(*, connection: Connection, memory_mb: list[int], clock: Clock = SYSTEM_CLOCK) -> SetUp:
     """Claim the account for a profile, which makes functions of these sizes and returns the account afterwards."""
     made = _claim(connection, Aim.PROFILE, clock)
-    made.asked_mb = sorted({*made.asked_mb, *memory_mb})
+    made.requested_mb = sorted({*made.requested_mb, *memory_mb})
     made.save()
     return made
 
@@ -124,11 +124,15 @@ def _outcome(made: SetUp, steps: list[dict[str, Any]]) -> dict[str, Any]:
     if any(step["state"] == "missing" for step in steps):
         return {}
     if made.aim == Aim.SET_UP:
-        return {"ready_mb": made.asked_mb, "ready_bucket": made.asked_bucket, "ready_image": made.image}
+        return {
+            "ready_mb": made.requested_mb,
+            "ready_bucket": made.requested_bucket,
+            "ready_image": made.image,
+        }
     return {
-        "asked_mb": [],
+        "requested_mb": [],
         "ready_mb": [],
-        "asked_bucket": False,
+        "requested_bucket": False,
         "ready_bucket": False,
         "image": "",
         "ready_image": "",
@@ -160,9 +164,9 @@ def _steps_on_aws(made: SetUp) -> Iterator[SetUpStep]:
     connection = made.connection
     opened, owner = decrypt.aws_connection(connection).open(), owner_of(connection)
     if made.aim != Aim.SET_UP:
-        return aws_removal.remove(opened, owner, made.asked_mb, bucket=made.asked_bucket)
+        return aws_removal.remove(opened, owner, made.requested_mb, bucket=made.requested_bucket)
     packed = partial(package, connection.emulated)
-    return aws.set_up(opened, owner, made.asked_mb, packed, bucket=made.asked_bucket)
+    return aws.set_up(opened, owner, made.requested_mb, packed, bucket=made.requested_bucket)
 
 
 @sensitive_variables()

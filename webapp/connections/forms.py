@@ -203,8 +203,8 @@ def identity_version(connection: Connection, secret: SealedSecret | None) -> For
 
 def set_up_version(connection: Connection, made: SetUp | None) -> FormVersion:
     """What the form of the set-up is drawn from: what was requested of the account last."""
-    sizes = ", ".join(map(str, made.asked_mb)) if made else ""
-    bucket = "on" if made and made.asked_bucket else "off"
+    sizes = ", ".join(map(str, made.requested_mb)) if made else ""
+    bucket = "on" if made and made.requested_bucket else "off"
     image = made.image if made else ""
     values = (
         Value("Memory", sizes, "memory_mb"),

@@ -167,10 +167,10 @@ class Aim(models.TextChoices):
 class SetUp(models.Model):
     """What is set up in a connection's account, and the progress of the latest request.
 
-    `asked_mb` lists the memory sizes of functions that may exist. It is written before anything is made, and emptied
-    once everything is removed. `ready_mb` are the sizes that jobs may use. A bucket for large networks and, on Azure,
-    the image of containers work in the same way. `number` counts requests, so that a replaced one does not write;
-    `steps` are those of the latest request (cloud.accounts.provision.steps.SetUpStep).
+    `requested_mb` lists the memory sizes of functions that may exist. It is written before anything is made, and
+    emptied once everything is removed. `ready_mb` are the sizes that jobs may use. A bucket for large networks and, on
+    Azure, the image of containers work in the same way. `number` counts requests, so that a replaced one does not
+    write; `steps` are those of the latest request (cloud.accounts.provision.steps.SetUpStep).
     """
 
     connection = models.OneToOneField(Connection, on_delete=models.CASCADE, related_name="set_up")
@@ -178,9 +178,9 @@ class SetUp(models.Model):
     state = models.CharField(max_length=8, choices=CheckState, default=CheckState.NEVER)
     number = models.IntegerField(default=0)
     since = models.DateTimeField()
-    asked_mb = models.JSONField(default=list)
+    requested_mb = models.JSONField(default=list)
     ready_mb = models.JSONField(default=list)
-    asked_bucket = models.BooleanField(default=False)
+    requested_bucket = models.BooleanField(default=False)
     ready_bucket = models.BooleanField(default=False)
     image = models.CharField(max_length=300, blank=True, default="")
     ready_image = models.CharField(max_length=300, blank=True, default="")
@@ -199,7 +199,7 @@ class SetUp(models.Model):
     @property
     def requested(self) -> bool:
         """Whether the account may contain anything that Starling made."""
-        return bool(self.asked_mb or self.asked_bucket or self.image)
+        return bool(self.requested_mb or self.requested_bucket or self.image)
 
     @property
     def ready(self) -> bool:

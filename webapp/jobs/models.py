@@ -359,7 +359,7 @@ class FilmState(models.TextChoices):
 class Film(BackgroundWork):
     """A video of an episode of a checkpoint's policy; one for each checkpoint.
 
-    `asked_by`: the user who requested it; None for a short one after an evaluation. `file` and `facts` (frames,
+    `requested_by`: the user who requested it; None for a short one after an evaluation. `file` and `facts` (frames,
     seconds, return) are set when it is ready, `reason` when it failed.
     """
 
@@ -368,7 +368,7 @@ class Film(BackgroundWork):
     sha256 = models.CharField(max_length=64)
     round_no = models.BigIntegerField()
     state = models.CharField(max_length=10, choices=FilmState, default=FilmState.QUEUED)
-    asked_by = models.ForeignKey(
+    requested_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     file = models.CharField(max_length=200, blank=True, default="")
@@ -387,7 +387,7 @@ class Film(BackgroundWork):
     @property
     def automatic(self) -> bool:
         """Whether it is a short film that no user requested."""
-        return self.asked_by_id is None
+        return self.requested_by_id is None
 
     @property
     def returned(self) -> float | None:

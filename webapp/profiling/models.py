@@ -26,8 +26,8 @@ class MemoryProfile(models.Model):
     connection = models.ForeignKey(
         "connections.Connection", on_delete=models.CASCADE, null=True, related_name="memory_profiles"
     )
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    asked_at = models.DateTimeField()
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField()
     plan = models.JSONField()
     keep = models.BooleanField(default=False)
     state = models.CharField(max_length=8, choices=ProfileState, default=ProfileState.REQUESTED)
@@ -41,8 +41,8 @@ class MemoryProfile(models.Model):
     problem = models.CharField(max_length=500, blank=True, default="")
 
     class Meta:
-        ordering = ["-asked_at", "-pk"]
-        indexes = [models.Index(fields=["project", "connection", "-asked_at"], name="profile_newest")]
+        ordering = ["-requested_at", "-pk"]
+        indexes = [models.Index(fields=["project", "connection", "-requested_at"], name="profile_newest")]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=ProfileState.values), name="profile_state_known"),
             models.CheckConstraint(

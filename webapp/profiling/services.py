@@ -107,8 +107,8 @@ def _queue(
     profile = MemoryProfile.objects.create(
         project=project,
         connection=connection,
-        asked_by=user,
-        asked_at=clock.now(),
+        requested_by=user,
+        requested_at=clock.now(),
         since=clock.now(),
         plan=plan.model_dump(mode="json"),
         keep=keep,

@@ -21,7 +21,11 @@ _SENDINGS_SHOWN = 3
 
 def files_of(project: Project | None) -> list[dict[str, Any]]:
     """Reports built by the worker, newest first, as their list shows them."""
-    found = ReportFile.objects.filter(project=project).select_related("asked_by").order_by("-asked_at", "-pk")
+    found = (
+        ReportFile.objects.filter(project=project)
+        .select_related("requested_by")
+        .order_by("-requested_at", "-pk")
+    )
     return [_file(one) for one in found[:_FILES_SHOWN]]
 
 

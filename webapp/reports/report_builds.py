@@ -65,8 +65,8 @@ def request_file(
         project_id=question.project,
         question=document,
         format=format_key,
-        asked_by=user,
-        asked_at=now,
+        requested_by=user,
+        requested_at=now,
         since=now,
         rows_of=charge_count(question),
     )
@@ -128,7 +128,7 @@ class Building(LifeCycle[ReportFile]):
             rows_done=report.rows_of,
             expires_at=clock.now() + KEPT_FOR,
         )
-        if clock.now() - report.asked_at >= WAITED_FOR:
+        if clock.now() - report.requested_at >= WAITED_FOR:
             _notify(report, question, clock)
 
     def tidy(self, now: datetime) -> None:

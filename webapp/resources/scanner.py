@@ -59,13 +59,13 @@ def finder_of(connection: Connection) -> Finder:
     """The finder of a connection. Raises CannotOpen if it cannot be decrypted."""
     if connection.cloud == "aws":
         made = queries.set_up_of(connection)
-        return AwsFinder(decrypt.aws_connection(connection).open(), made.asked_mb if made else ())
+        return AwsFinder(decrypt.aws_connection(connection).open(), made.requested_mb if made else ())
     return AzureFinder(AzureClients(decrypt.azure_connection(connection), read_timeout_s=_READ_TIMEOUT_S))
 
 
 def scanned_connections() -> list[Connection]:
     """Accounts that may hold resources of Starling: set up, or with holdings, or of a cloud that needs no set-up."""
-    made = Q(set_up__isnull=False) & ~Q(set_up__asked_mb=[])
+    made = Q(set_up__isnull=False) & ~Q(set_up__requested_mb=[])
     azure = Q(kind="azure_principal", test_state=CheckState.DONE)
     rows = Connection.objects.filter(made | azure | Q(holdings__isnull=False)).distinct()
     return [one for one in rows.select_related("look", "project").order_by("pk") if one.has_identity]

@@ -60,8 +60,8 @@ class SchedulerTraining(Leased):
         "accounts.Project", on_delete=models.CASCADE, related_name="scheduler_trainings"
     )
     name = models.CharField(max_length=60)
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    asked_at = models.DateTimeField()
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField()
     spec = models.JSONField()
     platform = models.JSONField()
     workload = models.CharField(max_length=100)
@@ -71,7 +71,7 @@ class SchedulerTraining(Leased):
     search = models.CharField(max_length=60, blank=True, default="")
 
     state = models.CharField(max_length=10, choices=TrainingState, default=TrainingState.QUEUED)
-    stop_asked = models.BooleanField(default=False)
+    stop_requested = models.BooleanField(default=False)
     reason = models.TextField(blank=True, default="")
     since = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
@@ -87,7 +87,7 @@ class SchedulerTraining(Leased):
     best_learner = models.BinaryField(null=True)
 
     class Meta:
-        ordering = ["-asked_at", "-pk"]
+        ordering = ["-requested_at", "-pk"]
         indexes = [models.Index(fields=["state", "lease_expires_at"], name="scheduling_to_look_after")]
         constraints = [
             models.CheckConstraint(

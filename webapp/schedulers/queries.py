@@ -46,7 +46,7 @@ def version_in(project: Any, key: str) -> Version | None:
 def trainings_of(project: Any) -> QuerySet[SchedulerTraining]:
     """The project's trainings, without those of searches."""
     found = SchedulerTraining.objects.filter(project=project, search="")
-    return found.select_related("version__scheduler", "asked_by").defer("learner", "best_learner")
+    return found.select_related("version__scheduler", "requested_by").defer("learner", "best_learner")
 
 
 def training_in(project: Any, training_id: int) -> SchedulerTraining:

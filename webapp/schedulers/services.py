@@ -174,8 +174,8 @@ def request_training(
     training = SchedulerTraining.objects.create(
         project=project,
         name=request.name,
-        asked_by=user,
-        asked_at=now,
+        requested_by=user,
+        requested_at=now,
         since=now,
         spec=whole.spec.model_dump(mode="json"),
         platform=request.platform.model_dump(mode="json"),
@@ -195,11 +195,11 @@ def stop_training(*, training: SchedulerTraining, clock: Clock = SYSTEM_CLOCK) -
     """Stop a training before its next episode. One that has ended stays as it is; recorded rounds are kept."""
     row = SchedulerTraining.objects.select_for_update().get(pk=training.pk)
     if row.state in ACTIVE:
-        row.stop_asked = True
+        row.stop_requested = True
         if is_idle(row.lease_expires_at, clock.shared_now()):  # no process will read the request
             row.state, row.reason = TrainingState.STOPPED, "Stopped on request."
             row.since = row.finished_at = clock.now()
-        row.save(update_fields=["stop_asked", "state", "reason", "since", "finished_at"])
+        row.save(update_fields=["stop_requested", "state", "reason", "since", "finished_at"])
     return row
 
 
@@ -214,7 +214,7 @@ def look_after_trainings(*, clock: Clock = SYSTEM_CLOCK) -> None:
     expire_dead(SchedulerTraining, clock=clock)
     now = clock.shared_now()
     waiting = SchedulerTraining.objects.filter(idle(now), state__in=ACTIVE, since__lte=now - RESEND_AFTER)
-    waiting.filter(stop_asked=True).update(
+    waiting.filter(stop_requested=True).update(
         state=TrainingState.STOPPED, reason="Stopped on request.", since=now, finished_at=now
     )
     for training_id in waiting.order_by("since").values_list("pk", flat=True)[:_AT_ONCE]:

@@ -231,6 +231,6 @@ class _Run:
             return True
         if time.monotonic() - self._checked_s >= _WRITE_EVERY_S:
             self._checked_s = time.monotonic()
-            row = SchedulerTraining.objects.values_list("stop_asked", flat=True)
+            row = SchedulerTraining.objects.values_list("stop_requested", flat=True)
             self._stop_requested = self._wait(partial(row.get, pk=self._training.pk))
         return self._stop_requested

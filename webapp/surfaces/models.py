@@ -32,7 +32,7 @@ class Surface(BackgroundWork):
     grid = models.IntegerField()
     span = models.FloatField()
     episodes = models.IntegerField()
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=10, choices=SurfaceState, default=SurfaceState.QUEUED)
     eigenvalues = models.JSONField(default=list, blank=True)
     offsets = models.JSONField(default=list, blank=True)

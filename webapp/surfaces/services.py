@@ -34,7 +34,7 @@ def request_surface(
         "grid": grid,
         "span": span,
         "episodes": episodes,
-        "asked_by": user,
+        "requested_by": user,
         "since": clock.now(),
     }
     surface, made = Surface.objects.select_for_update().get_or_create(

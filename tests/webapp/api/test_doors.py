@@ -173,8 +173,8 @@ class Scene:
             project=self.project,
             question={"first_day": "2026-11-01", "last_day": "2026-11-30"},
             format="csv",
-            asked_by=owner,
-            asked_at=now,
+            requested_by=owner,
+            requested_at=now,
             since=now,
         )
         guest = add_member(self.project, make_user().email, "viewer")
@@ -226,12 +226,12 @@ def _learned_things(project: Any, job: Job) -> dict[str, str]:
     """A scheduler, a surface and a film of the job, and a memory profile of the simulated cloud."""
     version = make_version(project)
     of_a_checkpoint = {"checkpoint": "c", "sha256": "0" * 64, "round_no": 1}
-    requester = {"asked_by": job.created_by, "since": job.created_at}
+    requester = {"requested_by": job.created_by, "since": job.created_at}
     surface = Surface.objects.create(job=job, grid=9, span=1, episodes=1, **of_a_checkpoint, **requester)
     run = ProfiledCall(memory_mb=1024, env_steps=256, billed_s=1.0, picodollars=10**6)
     profile = MemoryProfile.objects.create(
         project=project,
-        asked_at=job.created_at,
+        requested_at=job.created_at,
         plan=ProfilingPlan(environment=EnvironmentSpec(), memory_mb=(1024,)).model_dump(mode="json"),
         runs=[asdict(run)] * 4,
         state="done",
@@ -427,8 +427,8 @@ def test_a_change_leaves_a_line_and_says_by_which_token(scene: Scene) -> None:
         (f"POST /api/v1/projects/{scene.project.slug}/jobs/{scene.job.pk}/stop", "200"),
     ]
     text = scene.job.events.filter(payload__text__startswith="Stop requested").get().payload["text"]
-    asked_by = f"{scene.people['editor'].email} (token “test”)"
-    assert text == Reason.STOP_REQUESTED.change(user=asked_by).sentence
+    requested_by = f"{scene.people['editor'].email} (token “test”)"
+    assert text == Reason.STOP_REQUESTED.change(user=requested_by).sentence
 
 
 def test_a_token_may_ask_so_often_and_no_more(scene: Scene, settings: Any) -> None:

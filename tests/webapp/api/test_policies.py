@@ -53,7 +53,7 @@ class TestSurfaces:
         assert made.status_code == 202, made.content
         surface = Surface.objects.get()
         assert surface.checkpoint == policies.list_checkpoints(job)[0].name, "the best, where none is named"
-        assert (surface.grid, surface.span, surface.episodes, surface.asked_by) == (9, 0.5, 2, scene.user)
+        assert (surface.grid, surface.span, surface.episodes, surface.requested_by) == (9, 0.5, 2, scene.user)
         assert scene.call.post(address, {"grid": 21}).json()["id"] == surface.pk
         waiting = scene.call.get(made.headers["Location"])
         assert (waiting.json()["state"], waiting.json()["points"]) == ("queued", [])
@@ -111,7 +111,7 @@ class TestSchedulers:
         made = [scene.call.post(address, wish, Idempotency_Key="k") for _ in range(2)]
         assert [one.status_code for one in made] == [202, 202], made[0].content
         training = SchedulerTraining.objects.get()
-        assert (training.asked_by, training.spec["actors_max"]) == (scene.user, 2)
+        assert (training.requested_by, training.spec["actors_max"]) == (scene.user, 2)
         other = scene.call.post(address, {**wish, "name": "Other"}, Idempotency_Key="k")
         assert (other.status_code, other.json()["type"]) == (409, "urn:starling:key-used")
         assert Made.objects.get().made_id == str(training.pk)
@@ -153,7 +153,7 @@ class TestSchedulers:
         training = scheduler_rows.ask(scene.project)
         rows = [
             Episode.objects.create(
-                training=training, kind="real", number=number, at=training.asked_at, rounds=2, platform_s=1.0,
+                training=training, kind="real", number=number, at=training.requested_at, rounds=2, platform_s=1.0,
                 wall_s=1.0, cost_picodollars=10**9, reached=False, score=-1.0, actors=[1, 2],
             )
             for number in (1, 2, 3)
@@ -232,7 +232,7 @@ def test_another_jobs_surface_is_not_there(scene: Scene) -> None:
     job, other = make_job(scene.project, scene.user), make_job(scene.project, scene.user)
     surface = Surface.objects.create(
         job=other, checkpoint="c", sha256="0" * 64, round_no=1, grid=9, span=1, episodes=1,
-        asked_by=scene.user, since=other.created_at,
+        requested_by=scene.user, since=other.created_at,
     )  # fmt: skip
     address = f"{scene.base}/jobs/{{}}/surfaces/{surface.pk}"
     assert scene.call.get(address.format(other.pk)).status_code == 200

@@ -155,7 +155,7 @@ def test_a_second_size_comes_beside_the_first_and_both_go(connection: Connection
     assert _set_up(connection, 2048).ready_mb == [1024, 2048]
     assert _alive(aws) == _names(connection)
     gone = _remove(connection)
-    assert (gone.asked_mb, gone.ready_mb, _alive(aws), aws.logs.groups) == ([], [], [], {})
+    assert (gone.requested_mb, gone.ready_mb, _alive(aws), aws.logs.groups) == ([], [], [], {})
     assert {step["state"] for step in gone.steps} == {"done", "gone"}
 
 
@@ -171,7 +171,7 @@ def test_a_bucket_comes_with_the_tick_serves_the_platform_and_goes_with_the_rest
     # A later set-up without the tick leaves it where it is.
     assert _set_up(connection, 2048).ready_bucket
     gone = _remove(connection)
-    assert (gone.asked_bucket, gone.ready_bucket) == (False, False)
+    assert (gone.requested_bucket, gone.ready_bucket) == (False, False)
     assert name not in aws.storage.buckets
     assert decrypt.aws_connection(connection).bucket is None
 
@@ -188,7 +188,7 @@ def test_what_failed_is_reported_and_the_next_one_completes_it(
     failed = _set_up(connection)
     assert failed.steps[-1]["state"] == "missing"
     assert failed.ready_mb == []
-    assert failed.asked_mb == [1024]
+    assert failed.requested_mb == [1024]
     aws.account.roles.update(roles)
     assert _set_up(connection).ready_mb == [1024]
 

@@ -70,7 +70,7 @@ def test_it_measures_within_its_limit_and_writes_a_profile_that_the_form_offers(
     assert "warm call is billed" in file.read_text()
     # Nothing is left in the account, and the form, the forecast and jobs take the name.
     assert aws.functions.alive() == []
-    assert SetUp.objects.get().asked_mb == []
+    assert SetUp.objects.get().requested_mb == []
     assert file.stem in [one.value for one in job_form().fields["platform.simulated.profile"].named]
     assert SimulatedOptions(profile=file.stem).profile == file.stem
 

@@ -87,7 +87,7 @@ def test_functions_come_and_go_and_the_account_is_as_it_was(connection: Connecti
     assert {run["failure"] for run in profile.runs} == {""}
     assert _alive(aws) == [function_name(connection.prefix, 1024)]
     made.refresh_from_db()
-    assert (made.asked_mb, made.ready_mb, made.aim, made.state) == ([1024], [1024], "set_up", "done")
+    assert (made.requested_mb, made.ready_mb, made.aim, made.state) == ([1024], [1024], "set_up", "done")
 
 
 def test_what_it_cost_is_what_the_account_was_billed(connection: Connection, aws: AwsEmulator) -> None:
@@ -95,7 +95,7 @@ def test_what_it_cost_is_what_the_account_was_billed(connection: Connection, aws
     assert profile.spent_picodollars == picodollars_of_calls(aws.meter, PriceBook.load(), "us-east-1")
     assert 0 < profile.spent_picodollars < profile.limit_picodollars <= services.LIMIT_PICODOLLARS
     made = SetUp.objects.get()
-    assert (made.asked_mb, made.ready_mb, made.aim) == ([], [], "take_down")
+    assert (made.requested_mb, made.ready_mb, made.aim) == ([], [], "take_down")
     assert aws.logs.groups == {}
 
 
@@ -204,7 +204,7 @@ def test_functions_that_cannot_be_made_are_reported_and_nothing_is_left(
         aws.account.roles.update(roles)
     assert "not be made" in profile.problem
     assert profile.spent_picodollars == 0
-    assert SetUp.objects.get().asked_mb == []
+    assert SetUp.objects.get().requested_mb == []
 
 
 def test_too_dear_a_profile_and_an_untested_account_are_refused(connection: Connection) -> None:

@@ -89,7 +89,7 @@ def test_what_runs_is_ended_first_or_by_choice(owner: Any, project: Any) -> None
 
 def test_a_memory_profile_is_never_cut_off(owner: Any, project: Any) -> None:
     job = make_job(project, owner)
-    requester = {"asked_by": owner, "asked_at": job.created_at, "since": job.created_at}
+    requester = {"requested_by": owner, "requested_at": job.created_at, "since": job.created_at}
     profile = MemoryProfile.objects.create(project=project, plan={}, limit_picodollars=0, **requester)
     with pytest.raises(ProjectBusy, match="memory profile"):
         archive_project(project=project, user=owner, end_running=True)

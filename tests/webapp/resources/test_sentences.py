@@ -39,7 +39,7 @@ NAME = "starling-actor-1024mb:1"
 @pytest.fixture
 def connection() -> Connection:
     made = make_connection(make_project(), name="The lab", region="us-east-1")
-    SetUp.objects.create(connection=made, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB])
+    SetUp.objects.create(connection=made, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), requested_mb=[MB])
     return made
 
 

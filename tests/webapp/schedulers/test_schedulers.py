@@ -57,7 +57,7 @@ def test_the_better_of_the_last_and_the_best_agent_is_used_and_that_is_reported(
     assert agents["best"] != agents["last"]
     assert bytes(training.version.learner) == bytes(agents[chosen["agent"]])
     page = Client()
-    page.force_login(training.asked_by)
+    page.force_login(training.requested_by)
     base = f"/p/{training.project.slug}/schedulers/"
     assert "without exploring" in page.get(f"{base}{training.version.scheduler_id}/").content.decode()
     assert "Judged, best agent" in page.get(f"{base}trainings/{training.pk}/").content.decode()
@@ -82,7 +82,7 @@ def test_what_was_judged_decides(best: float, last: float, used: str) -> None:
     )
     for number, score in ((1, best), (2, last)):
         Episode.objects.create(
-            training=training, kind="judged", number=number, at=training.asked_at, rounds=1, platform_s=1.0,
+            training=training, kind="judged", number=number, at=training.requested_at, rounds=1, platform_s=1.0,
             wall_s=1.0, cost_picodollars=1, reached=False, score=score, actors=[1],
         )  # fmt: skip
     training.refresh_from_db()

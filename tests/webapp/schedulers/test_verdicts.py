@@ -118,7 +118,7 @@ def test_list_page_training_and_the_job_form_say_it(client: Client) -> None:
     judged(training)
     version.refresh_from_db()
     sentence = worth_of(version).sentence
-    client.force_login(training.asked_by)
+    client.force_login(training.requested_by)
     slug = training.project.slug
     for address in (
         f"/p/{slug}/schedulers/",

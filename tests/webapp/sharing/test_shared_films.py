@@ -113,4 +113,6 @@ def test_why_a_film_failed_stays_inside(job: Job) -> None:
 
 
 def test_of_a_film_only_the_listed_is_let_through() -> None:
-    assert allowlist.shared_film({"round": 1, "reason": "x", "asked_by": "ada@example.org"}) == {"round": 1}
+    assert allowlist.shared_film({"round": 1, "reason": "x", "requested_by": "ada@example.org"}) == {
+        "round": 1
+    }

@@ -149,8 +149,10 @@ class SetUpShape(Shape):
     ready_mb: list[int]
     ready_bucket: bool
     ready_image: str
-    asked_mb: list[int] = Field(description="Memory sizes of functions that may exist.")
-    asked_bucket: bool
+    asked_mb: list[int] = Field(
+        validation_alias="requested_mb", description="Memory sizes of functions that may exist."
+    )
+    asked_bucket: bool = Field(validation_alias="requested_bucket")
     image: str
     steps: list[StepShape]
     before: list[str] = Field(description="What to do before it is set up.")

@@ -70,7 +70,7 @@ class ReportShape(Shape):
     format: str
     state: Literal["queued", "building", "ready", "failed"]
     reason: str
-    asked_at: datetime
+    asked_at: datetime = Field(validation_alias="requested_at")
     byte_count: int
     expires_at: datetime | None
     file: str | None = Field(description="Where to fetch it, once it is ready.")
@@ -153,7 +153,7 @@ def _cost_row(row: ReportRow) -> CostRow:
 
 @router.get("/projects/{slug}/reports", summary="Requested reports")
 def list_reports(project: ViewersProject) -> list[ReportShape]:
-    rows = ReportFile.objects.filter(project=project).order_by("-asked_at", "-pk")
+    rows = ReportFile.objects.filter(project=project).order_by("-requested_at", "-pk")
     return [_report(project.slug, one) for one in rows[:50]]
 
 

@@ -85,7 +85,7 @@ def list_profiles(
 ) -> Page[ProfileShape]:
     """Of an account, or of the simulated cloud with `simulated` instead of a connection's id."""
     rows = queries.profiles_of(project, queries.account_in(project, connection_id))
-    return newest_first(rows.select_related("connection"), "asked_at", cursor, limit, _profile)
+    return newest_first(rows.select_related("connection"), "requested_at", cursor, limit, _profile)
 
 
 @router.post(f"{_ALL}/cost", operation_id="estimate_profile_cost", summary="What a memory profile would cost")
@@ -176,7 +176,7 @@ def _profile(one: MemoryProfile) -> ProfileShape:
         state_words=status.word,
         sentence=status.sentence,
         money=_money(one.connection),
-        asked_at=one.asked_at,
+        asked_at=one.requested_at,
         environment=plan.environment.id,
         memory_mb=list(plan.memory_mb),
         environments_per_actor=plan.environments_per_actor,

@@ -101,8 +101,8 @@ class TrainingShape(Shape):
     state: str = Field(description="queued, running, done, stopped, failed")
     state_words: str
     sentence: str = Field(description="Its progress, or why it ended.")
-    asked_at: datetime
-    asked_by: str = Field(validation_alias=AliasPath("asked_by", "email"))
+    asked_at: datetime = Field(validation_alias="requested_at")
+    asked_by: str = Field(validation_alias=AliasPath("requested_by", "email"))
     started_at: datetime | None
     finished_at: datetime | None
     workload: str
@@ -236,9 +236,9 @@ def fine_tune(
 )
 def list_trainings(project: ViewersProject, cursor: Cursor = "", limit: Limit = 50) -> Page[TrainingShape]:
     rows = queries.trainings_of(project).select_related(
-        "version__scheduler", "asked_by", "begin_with__scheduler"
+        "version__scheduler", "requested_by", "begin_with__scheduler"
     )
-    return newest_first(rows, "asked_at", cursor, limit, lambda one: _training(project.slug, one))
+    return newest_first(rows, "requested_at", cursor, limit, lambda one: _training(project.slug, one))
 
 
 @router.post(

@@ -137,7 +137,7 @@ def _obstacle(job: Job) -> str:
         return "Only an archived job can be deleted. Archive it first."
     if job.lease_owner or job.account.charges.filter(state=ChargeState.OPEN).exists():
         return "Its last calls are not settled yet, so what it cost is not known. Try again in a minute."
-    if job.films.filter(state__in=_AT_WORK, asked_by__isnull=False).exists():
+    if job.films.filter(state__in=_AT_WORK, requested_by__isnull=False).exists():
         return "A film of it is being made. Try again when it is finished."
     if job.surfaces.exclude(state__in=_MEASURED).exists():
         return "A reward surface of it is being measured. Try again when it is finished."

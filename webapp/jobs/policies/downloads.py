@@ -46,7 +46,7 @@ def list_checkpoints(job: Job) -> list[KeptCheckpoint]:
     if best is not None:
         rows.insert(0, best)
     steps, means = _steps(job, (row[2] for row in rows)), _means(job, (row[2] for row in rows))
-    films = {film.sha256: film for film in job.films.select_related("asked_by")}
+    films = {film.sha256: film for film in job.films.select_related("requested_by")}
     return [
         KeptCheckpoint(*row, row[0] in names, steps.get(row[2]), means.get(row[2]), films.get(row[1]))
         for row in rows

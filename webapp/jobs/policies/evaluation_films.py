@@ -42,7 +42,7 @@ def queue_film(job_id: str, saved: CheckpointSaved, *, clock: Clock = SYSTEM_CLO
 
 @transaction.atomic
 def _queue(job_id: str, saved: CheckpointSaved, clock: Clock) -> None:
-    of_job = Film.objects.filter(job_id=job_id, asked_by=None)
+    of_job = Film.objects.filter(job_id=job_id, requested_by=None)
     if of_job.filter(state=FilmState.FAILED).exists():  # the next one would fail as well
         return
     of_job.filter(state=FilmState.QUEUED).delete()
@@ -54,7 +54,7 @@ def _queue(job_id: str, saved: CheckpointSaved, clock: Clock) -> None:
 
 def send_waiting_film(job_id: str) -> None:
     """Have the film of a job that has ended drawn now, if one waits. The worker would find it seconds later."""
-    for film_id in Film.objects.filter(job_id=job_id, asked_by=None, state=FilmState.QUEUED).values_list(
+    for film_id in Film.objects.filter(job_id=job_id, requested_by=None, state=FilmState.QUEUED).values_list(
         "pk", flat=True
     ):
         send(Film, film_id)
@@ -74,7 +74,7 @@ def allowed_cpu_s(film: Film, clock: Clock) -> float:
 
 def _used_cpu_s(job: Job) -> tuple[float, float]:
     """Return the processor time of all short films of the job while it ran, and of the last one."""
-    facts = job.films.filter(asked_by=None, state=FilmState.READY).values_list("facts", flat=True)
+    facts = job.films.filter(requested_by=None, state=FilmState.READY).values_list("facts", flat=True)
     last = max(facts, key=lambda one: float(one["used_cpu_s"]), default=None)
     return (float(last["used_cpu_s"]), float(last["cpu_s"])) if last else (0.0, 0.0)
 
@@ -106,7 +106,7 @@ def _expected_s(job: Job) -> float:
 
 def thin_out(job_id: str) -> None:
     """Delete short films until they are few and small enough: first those with near neighbours, never the ends."""
-    rows = Film.objects.filter(job_id=job_id, asked_by=None, state=FilmState.READY)
+    rows = Film.objects.filter(job_id=job_id, requested_by=None, state=FilmState.READY)
     films = list(rows.order_by("round_no", "pk"))
     while len(films) > 2 and (len(films) > KEPT_FILMS or _byte_count(films) > KEPT_BYTES):
         inner = range(1, len(films) - 1)

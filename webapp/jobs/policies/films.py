@@ -26,7 +26,7 @@ def ask_for_film(*, job: Job, chosen: KeptCheckpoint, user: Any, clock: Clock = 
         "checkpoint": chosen.name,
         "round_no": chosen.round_no,
         "since": clock.now(),
-        "asked_by": user,
+        "requested_by": user,
     }
     film, made = Film.objects.select_for_update().get_or_create(
         job=job, sha256=chosen.sha256, defaults=wanted

@@ -49,7 +49,7 @@ def _of_a_checkpoint(job: Job) -> dict[str, Any]:
         "checkpoint": newest.name,
         "sha256": newest.sha256,
         "round_no": newest.round_no,
-        "asked_by": job.created_by,
+        "requested_by": job.created_by,
         "since": job.created_at,
     }
 
@@ -122,11 +122,11 @@ def test_what_is_under_way_or_not_archived_is_not_deleted() -> None:
     job = stop_job(job=make_job(), user=None)
     actions.archive(job=job, user=job.created_by)
     made = {"checkpoint": "c", "sha256": "0" * 64, "round_no": 1}
-    requester = {"job": job, "asked_by": job.created_by, "since": job.created_at}
+    requester = {"job": job, "requested_by": job.created_by, "since": job.created_at}
     Film.objects.create(state=FilmState.FILMING, **made, **requester)
     with pytest.raises(actions.LabelRefused, match="film of it"):
         actions.delete(job=job, user=job.created_by)
-    Film.objects.update(asked_by=None)  # a short one is given up instead
+    Film.objects.update(requested_by=None)  # a short one is given up instead
     surface = Surface.objects.create(grid=9, span=1, episodes=1, **made, **requester)
     with pytest.raises(actions.LabelRefused, match="surface of it"):
         actions.delete(job=job, user=job.created_by)

@@ -178,7 +178,7 @@ def test_who_may_do_what(client: Client, project: Any, requested: list[int]) -> 
         sha256="y",
         round_no=1,
         since=job.since,
-        asked_by=viewer,
+        requested_by=viewer,
         state=FilmState.READY,
         file="z.webp",
     )

@@ -200,7 +200,7 @@ def test_a_film_that_a_stop_cuts_off_is_made_by_the_next_worker(stopped: WorkerS
         sha256="0" * 64,
         round_no=1,
         since=job.since,
-        asked_by=job.created_by,
+        requested_by=job.created_by,
     )
     films.FILMING.run(film.pk)
     film.refresh_from_db()
@@ -218,7 +218,7 @@ def test_a_surface_that_a_stop_cuts_off_is_measured_by_the_next_worker(stopped: 
         span=1.0,
         episodes=1,
         since=job.since,
-        asked_by=job.created_by,
+        requested_by=job.created_by,
     )
     SURVEYING.run(surface.pk)
     surface.refresh_from_db()
