@@ -45,8 +45,13 @@ USER actor
 ENTRYPOINT ["python", "-m", "awslambdaric"]
 CMD ["{HANDLER}"]
 """
-# The builder itself is not shipped, nor what reads uploads: functions get shards.
-_NOT_SHIPPED = ("cloud/actor/bundle.py", "training/data/readers/", "training/data/formats/")
+# The builder itself is not shipped, nor what reads uploads (functions get shards) or exports trained policies.
+_NOT_SHIPPED = (
+    "cloud/actor/bundle.py",
+    "training/data/readers/",
+    "training/data/formats/",
+    "training/rl/policies/",
+)
 _PLATFORMS = (
     "manylinux_2_28_x86_64",
     "manylinux_2_27_x86_64",

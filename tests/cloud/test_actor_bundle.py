@@ -55,7 +55,9 @@ def test_nothing_of_the_servers_side_is_shipped() -> None:
     assert "cloud/actor/bundle.py" not in names
     assert "training/functions/rollout.py" in names
     assert not [
-        name for name in names if name.startswith(("training/data/readers/", "training/data/formats/"))
+        name
+        for name in names
+        if name.startswith(("training/data/readers/", "training/data/formats/", "training/rl/policies/"))
     ]
     assert all(name.startswith(("cloud/", "training/")) for name in names)
 

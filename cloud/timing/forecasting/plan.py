@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from training.engine.reports import RoundReport
+from training.engine.reports import Figures, RoundReport
 from training.engine.seeds import derive
 from training.loops.run import HISTORY_KEPT
 from training.scaling.plan import Bounds
@@ -34,13 +34,12 @@ class _FutureReport:
             raise Unforeseeable(name)
         raise AttributeError(name)
 
-    @property
-    def figures(self) -> Any:
+    def figures_of(self, kind: type[Figures]) -> Any:
         return _FutureFigures()
 
     @property
     def score(self) -> float:
-        raise Unforeseeable("episode_return_mean")
+        raise Unforeseeable("score")
 
 
 class _FutureFigures:
