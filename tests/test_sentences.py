@@ -32,13 +32,14 @@ MOST = {
 }
 
 _WORD = re.compile(r"[(“\"']*[A-Za-z][a-z]*(?:['’-][a-z]+)*[)”\"']*[,;:.!?]*")
+_PROGRAM = re.compile(r"\s*(?:import|from) ")
 _FIGURE = re.compile(r"[(~≈$€±-]*\d[\d.,:]*[%s×)]*[,;:.!?]*")
 _LEAST_WORDS = 4
 _BROWSER_LOOKS = {"get_by_text", "to_have_text", "to_contain_text"}
 
 
 def is_sentence(text: str) -> bool:
-    if text.count(" ") < _LEAST_WORDS - 1:
+    if text.count(" ") < _LEAST_WORDS - 1 or _PROGRAM.match(text):
         return False
     words = 0
     for token in re.sub(r"<[^>]*>|\\", " ", text).split():
@@ -85,6 +86,11 @@ def test_a_test_that_compares_with_a_sentence_is_counted(body):
     assert [name for name, _ in pinned_sentences(file)] == ["test_it"]
 
 
+def test_names_of_cases_are_not_counted():
+    file = '@pytest.mark.parametrize("x", [1], ids=["one that is paused"])\ndef test_it(x):\n    assert x\n'
+    assert list(pinned_sentences(file)) == []
+
+
 def test_parameters_of_a_test_are_counted():
     file = (
         '@pytest.mark.parametrize("says", ["It must be set."])\ndef test_it(says):\n    assert says in page\n'
@@ -100,6 +106,7 @@ def test_parameters_of_a_test_are_counted():
         'launch("A name of four words")\n    assert "A name of four words" in page',
         'assert "data-state=\\"paused\\"" in page',
         'log("The job is paused.")',
+        'assert printed_by("import this\\nfrom now import it as well") == "[]"',
     ],
 )
 def test_codes_and_what_a_test_gave_itself_are_not_counted(body):
@@ -135,6 +142,8 @@ class _File:
                 yield name, ours
 
     def _visit(self, node: ast.AST) -> None:
+        if isinstance(node, ast.keyword) and node.arg in {"id", "ids"}:  # the name of a test's case
+            return
         start = len(self._nodes)
         self._nodes.append(node)
         for value in node.__dict__.values():
@@ -144,7 +153,7 @@ class _File:
         self._spans[node] = slice(start, len(self._nodes))
 
     def _below(self, node: ast.AST) -> list[ast.AST]:
-        return self._nodes[self._spans[node]]
+        return self._nodes[self._spans.get(node, slice(0))]
 
     def _functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         return [node for node in self._nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from training.data.readers.survey import survey
-from training.data.readers.tables import TableFile, TableRefused, open_table
+from training.data.readers.tables import TableFile, open_table
 
 
 def _written(folder: Path, lines: list[str]) -> Path:
@@ -45,12 +45,3 @@ def test_a_file_of_decimal_commas_is_read_at_once_too(tmp_path: Path) -> None:
     assert [float(one) for one in piece.columns[0]] == [at + 0.5 for at in range(50)]
     found = survey(table)
     assert [one.type for one in found.columns] == ["number"] * 3
-
-
-def test_a_comma_that_may_divide_thousands_is_asked_about(tmp_path: Path) -> None:
-    with pytest.raises(TableRefused) as refusal:
-        decimal_commas(tmp_path, ["999", "1,234", "12,500"])
-    assert str(refusal.value) == (
-        "Row 3, column “price”: “1,234” may be 1.234 or 1234. Write decimals with a point, and thousands without a"
-        " comma."
-    )

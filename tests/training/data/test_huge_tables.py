@@ -28,9 +28,7 @@ def test_a_class_whose_name_is_a_book_is_refused(tmp_path: Path) -> None:
     """Names of classes are in the manifest, on pages and in every list of data sets."""
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + "".join(f"{at},{'q' * 201}{at % 2}\n" for at in range(20)))
-    with pytest.raises(
-        TableRefused, match="“y” has a class whose name has 202 letters; at most 200 are allowed"
-    ):
+    with pytest.raises(TableRefused, match=r"“y” .*202 letters"):
         prepared(path, Choice(target="y"))
 
 
@@ -52,7 +50,7 @@ def test_names_that_fill_a_manifest_are_refused(tmp_path: Path) -> None:
         for name, array in {**wide, "y": np.arange(10) % 2}.items():
             packed.writestr(f"{name}.npy", npy(array))
     store = MemoryStore()
-    with pytest.raises(TableRefused, match=r"names of its columns, classes and texts have 2. MB together"):
+    with pytest.raises(TableRefused, match=r" 2\d MB "):
         prepared(path, Choice(target="y"), store)
 
 
@@ -77,16 +75,14 @@ def test_a_small_packed_file_that_unpacks_without_end_is_refused(tmp_path: Path)
         for _ in range(60):
             packed.write(b"1" * 999_997 + b",0\n")
     with memory_peak() as peak:
-        words = refusal(tmp_path, out.getvalue())
-    assert words == "The file unpacks to more than 200 times its size, which no table does."
+        assert "200 times" in refusal(tmp_path, out.getvalue())
     assert MOST_UNPACKED_BYTES >= 10**9
     assert peak.grown_bytes < 100 * 2**20
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
     with memory_peak() as peak:
-        words = refusal(tmp_path, gzip.compress(BODY.encode() + b"1" * 30_000_000))
-    assert words == "A row has more than 4,000,000 letters. See whether a quote is not closed."
+        assert "4,000,000 letters" in refusal(tmp_path, gzip.compress(BODY.encode() + b"1" * 30_000_000))
     assert peak.grown_bytes < 100 * 2**20
 
 
@@ -116,9 +112,9 @@ def test_the_process_that_reads_prints_a_survey_a_hash_or_a_sentence(tmp_path: P
         "scratch files are left behind"
     )
     path.write_text("a,b\n1\n")
-    assert run_reader("survey", str(path)) == {
-        "refused": "Row 2 has 1 cell, and the first row has 2. Column 2 is where they differ; correct the row."
-    }
+    answer = run_reader("survey", str(path))
+    assert list(answer) == ["refused"]
+    assert answer["refused"].startswith("Row 2 ")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is the kernel's")

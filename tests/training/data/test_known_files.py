@@ -116,13 +116,11 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest
         given = json.dumps({"name": "Mine", "file_name": "../../x"})
         return answer(["known", key, str(path), str(tmp_path / "store")], given)["refused"]
 
-    assert refused(pictures, "mnist").startswith("MNIST needs a file of labels for each file of pictures")
+    assert "file of labels" in refused(pictures, "mnist")
     assert "damaged" in refused(zipped(mnist())[:-60], "mnist")
-    assert refused(zipped({f"{at}": b"x" for at in range(9)}), "mnist").startswith(
-        "The archive has more than 8"
-    )
+    assert "more than 8 " in refused(zipped({f"{at}": b"x" for at in range(9)}), "mnist")
     monkeypatch.setattr(known, "MOST_UNPACKED_BYTES", 1000)
-    assert refused(zipped({"zeros": bytes(5000)}), "mnist").startswith("The archive unpacks to more than")
+    assert "unpacks to more" in refused(zipped({"zeros": bytes(5000)}), "mnist")
     assert not (tmp_path.parent / "x").exists()
 
 
