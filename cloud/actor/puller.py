@@ -217,7 +217,7 @@ def _token(options: argparse.Namespace) -> str:
 def _several(count: int, arguments: Sequence[str], token: str) -> int:
     """Run `count` pullers, and end them when this process receives a signal. Return the worst exit code."""
     command = [sys.executable, "-m", "cloud.actor.puller", *arguments, "--processes", "1"]
-    environment = {**os.environ, TOKEN_VARIABLE: token}
+    variables = {**os.environ, TOKEN_VARIABLE: token}
     children: list[subprocess.Popen[bytes]] = []
     stopping = False
 
@@ -230,7 +230,7 @@ def _several(count: int, arguments: Sequence[str], token: str) -> int:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     while len(children) < count and not stopping:
-        children.append(subprocess.Popen(command, env=environment))
+        children.append(subprocess.Popen(command, env=variables))
     if stopping:  # the newest child was not in the list yet
         for child in children:
             child.terminate()

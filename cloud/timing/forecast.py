@@ -51,7 +51,7 @@ _EVALUATION_CALLS = 16
 _MATTERING = 3
 _RANKED_FLEET = 8
 _ACTORS: Name = ("actors",)
-_EPISODE: Name = ("episode",)
+_TRIAL: Name = ("episode",)
 
 
 def forecast(training: Training, options: PlatformOptions, budget_picodollars: int) -> Forecast:
@@ -173,7 +173,7 @@ class _Forecaster:
         draws, steady = self._effort(scale, anchors, warm_up)
         effort = TrialEffort(warm_up, steady)
         rng = np.random.default_rng(0)
-        names = [*uncertain, _ACTORS, _EPISODE]
+        names = [*uncertain, _ACTORS, _TRIAL]
         places = {name: _likely((rng.permutation(draws) + 0.5) / draws) for name in names}
         works = scale.works(self._training)
         outlooks = []
@@ -188,7 +188,7 @@ class _Forecaster:
                 scale,
                 plan.anchors,
                 effort,
-                self._episode_steps(at[_EPISODE]),
+                self._trial_steps(at[_TRIAL]),
                 seed=draw,
             )
             outlooks.append(self._outlook(plan, trial))
@@ -239,10 +239,10 @@ class _Forecaster:
         """Return a plan for a policy that cannot be foreseen: some of its possible numbers, round by round."""
         return assumed_plan(self._training, self._most_rounds(), quantile)
 
-    def _episode_steps(self, quantile: float) -> float:
+    def _trial_steps(self, quantile: float) -> float:
         if not isinstance(self._training, TrainingSpec):
             return 0.0
-        found = expectation_of(self._training.environment.id, pictures=self._spaces.pictures)
+        found = expectation_of(self._training.subject, pictures=self._spaces.pictures)
         length = Quantity(
             value=found.usual, low=found.shortest, high=found.longest, source="expected", kind="assumed"
         )
@@ -260,7 +260,7 @@ class _Forecaster:
 
         def ends(name: Name | None, quantile: float) -> tuple[float, float]:
             at = {} if name is None else {name: quantile}
-            steps = self._episode_steps(at.get(_EPISODE, 0.5))
+            steps = self._trial_steps(at.get(_TRIAL, 0.5))
             configuration = self._configuration.at(at).scaled_down(fewer)
             effort = TrialEffort(1, 1)
             found = self._outlook(
@@ -270,7 +270,7 @@ class _Forecaster:
 
         ranked = []
         middle = ends(None, 0.5)
-        for name in [*uncertain, _EPISODE]:
+        for name in [*uncertain, _TRIAL]:
             low, high = ends(name, 0.0), ends(name, 1.0)
             spreads = [
                 abs(one - other) / usual_one if usual_one else 0.0

@@ -228,7 +228,7 @@ def _rounds_of_waves(times: WaveTimes, lane: int, memory_mb: int) -> list[Formul
             FormulaRound(
                 round_s=max(0.0, total_s - boot_s),
                 update_s=int(times.run_ns[number][lane, 0]) / NS,
-                rollouts_s=tuple(ns / NS for ns in times.run_ns[number - 1][lane].tolist()),
+                sampling_s=tuple(ns / NS for ns in times.run_ns[number - 1][lane].tolist()),
                 memory_mb=memory_mb,
             )
         )
@@ -254,7 +254,7 @@ def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[FormulaRound]:
             FormulaRound(
                 round_s=max(0.0, times.total_s - boot_s),
                 update_s=sum(call.run_s for call in done if KINDS[call.kind].role == "learning"),
-                rollouts_s=tuple(call.run_s for call in done if KINDS[call.kind].role == "sampling"),
+                sampling_s=tuple(call.run_s for call in done if KINDS[call.kind].role == "sampling"),
                 memory_mb=memory_mb,
             )
         )

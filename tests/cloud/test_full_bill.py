@@ -323,7 +323,7 @@ def test_rounds_end_with_their_updates_and_evaluations_are_apart() -> None:
     segment = RunSegment.of(SPEC, [*round_of(1, 10.0), *round_of(2, 13.5)])
     first, second = round_times(segment)
     assert first == second
-    assert (first.round_s, first.update_s, first.rollouts_s) == (1.5, 0.5, (1.0, 1.0))
+    assert (first.round_s, first.update_s, first.sampling_s) == (1.5, 0.5, (1.0, 1.0))
     assert (first.evaluation_s, first.memory_mb, first.learners) == (2.0, 1024, 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 from cloud.platforms.ray import driver as ray_driver
 from cloud.platforms.ray.actor_pool import why_ended
 from cloud.platforms.ray.actor_table import ActorRow, ActorTable
-from cloud.platforms.ray.core_sharing import JobCores, may_wait, must_return_actor
+from cloud.platforms.ray.core_sharing import JobCores, may_wait, must_hand_back
 from tests.cloud.ray_clusters import TestJob, cluster_of, job_on
 from training.engine.messages import FAULTS_THAT_END_A_RUN
 
@@ -44,7 +44,7 @@ def job(name: str, held: float, *, each: float = 1.0, waits: bool = False) -> Jo
 def test_the_job_with_most_cores_returns_one_to_a_job_that_waits_with_fewer(
     mine: JobCores, others: list[JobCores], returns: bool
 ) -> None:
-    assert must_return_actor(mine, others) is returns
+    assert must_hand_back(mine, others) is returns
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 7, 16])
@@ -56,7 +56,7 @@ def test_cores_are_shared_evenly_whoever_came_first(cores: int, jobs: int) -> No
     for _ in range(10 * cores * jobs):
         rows = [job(name, count, waits=True) for name, count in held.items()]
         others = {one.job: [other for other in rows if other is not one] for one in rows}
-        giver = next((one.job for one in rows if must_return_actor(one, others[one.job])), None)
+        giver = next((one.job for one in rows if must_hand_back(one, others[one.job])), None)
         if giver is None:
             break
         held[giver] -= 1
@@ -80,7 +80,7 @@ def test_an_actor_that_no_machine_can_hold_makes_no_job_return_any() -> None:
     jobs = table.by_job()
     assert jobs["a"] == job("a", 2.0)
     assert not jobs["b"].waits
-    assert not must_return_actor(jobs["a"], [jobs["b"]])
+    assert not must_hand_back(jobs["a"], [jobs["b"]])
 
 
 def test_machines_that_cannot_import_starling_end_a_run_with_that_reason() -> None:

@@ -75,7 +75,7 @@ def test_many_slots_share_a_few_warm_environments():
             result = execute(call, weights, shared)
             assert result.payload == execute(call, weights, WarmCache()).payload
             states[slot] = result.slot_state
-    (kept,) = shared.environments.values()
+    (kept,) = shared.slots.values()
     assert len(kept) <= 32
 
 

@@ -35,7 +35,7 @@ class WarmCache:
     """
 
     cores: int = 1
-    environments: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind, then by the state's hash
+    slots: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind, then by the state's hash
     evaluations: dict[str, Any] = field(default_factory=dict)
     policies: dict[str, Any] = field(default_factory=dict)
     store: Callable[[], DataStore] = _no_store

@@ -37,7 +37,7 @@ def rollout(call: Call, request: RolloutRequest, weights: bytes, warm_cache: War
     state = slot.encode_states()
     # Environments whose state cannot be saved have no name: they may only be reset, as in any other process.
     name = "" if state is None else hashlib.sha256(state).hexdigest()
-    warm_cache.environments[_kind(request)][name] = slot
+    warm_cache.slots[_kind(request)][name] = slot
     document["version"] = policy.version
     document["slot"] = request.slot
     steps = request.steps * request.environments
@@ -70,7 +70,7 @@ def _environments(call: Call, request: RolloutRequest, warm_cache: WarmCache) ->
     leaves none in an unknown state. Any slot may use them, so a few serve any number of slots.
     """
     wanted = "" if call.slot_state is None else hashlib.sha256(call.slot_state).hexdigest()
-    kept = warm_cache.environments.setdefault(_kind(request), {})
+    kept = warm_cache.slots.setdefault(_kind(request), {})
     warm: SlotEnvironments | None = kept.pop(wanted, None)
     if warm is not None and wanted:
         return warm

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 
 from training.calls import KINDS
 from webapp.alerts import services
@@ -226,7 +226,7 @@ def _spent_without_steps(job: Job, now: datetime) -> int:
     settled = Charge.objects.filter(
         account=job.account, state=ChargeState.SETTLED, round_no__gte=job.round_no, resolved_at__gte=begins
     )
-    if settled.filter(usage__env_steps__gt=0).exists():
+    if settled.filter(Q(("usage__env_steps__gt", 0))).exists():
         return 0
     total: int = settled.aggregate(total=Sum("settled_picodollars", default=0))["total"]
     return total

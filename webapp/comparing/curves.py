@@ -115,8 +115,8 @@ def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | Non
         return None
     names = {job.subject for side in sides for job in side.jobs}
     entry = catalogue.ENTRIES.get(names.pop()) if len(names) == 1 else None
-    if entry is not None and entry.reference_return is not None:
-        reference = Goal(entry.reference_return, "the environment's reference")
+    if entry is not None and entry.reference_score is not None:
+        reference = Goal(entry.reference_score, "the environment's reference")
         if any(getting_to(reference, side, curves).usd is not None for side in sides):
             return reference
     return Goal(sides[0].score.worst(known), WEAKEST_SIDE)

@@ -28,7 +28,7 @@ _PLAIN = "machine"
 def references() -> dict[str, float]:
     """Return the reference return of each environment that has one."""
     entries = catalogue.ENTRIES.values()
-    return {one.id: one.reference_return for one in entries if one.reference_return is not None}
+    return {one.id: one.reference_score for one in entries if one.reference_score is not None}
 
 
 def title_of(subject: str) -> str:

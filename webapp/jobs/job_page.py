@@ -131,8 +131,8 @@ def charts_of(job: Job) -> dict[str, Any]:
     training = job.training_facts
     reference: Any = catalogue.ENTRIES.get(training.subject)
     if training.kind == SupervisedLearning.kind and (known := job_summary.reference_of(job)) is not None:
-        reference = {"reference_return": known[0], "reference_spread": None}
-    return {"environment": reference, "panels": panels_of(training)}
+        reference = {"reference_score": known[0], "reference_spread": None}
+    return {"reference": reference, "panels": panels_of(training)}
 
 
 def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class CallRow:
     took_s: float | None
     startup_s: float | None
     cold: bool
-    env_steps: int | None
+    steps: int | None
     cost: int | None
     reserved: int
     error: str
@@ -131,7 +131,7 @@ def _row(charge: Charge, problems: dict[str, str], now: datetime) -> CallRow:
         took_s=sum(part or 0.0 for part in took) if any(part for part in took) else None,
         startup_s=usage.get("startup_s"),
         cold=bool(usage.get("cold_start")),
-        env_steps=usage.get("env_steps") if usage else None,
+        steps=usage.get("env_steps") if usage else None,
         cost=charge.settled_picodollars,
         reserved=charge.reserved_picodollars,
         error=sentence(error),

@@ -64,21 +64,21 @@ def running(project: Any) -> list[Running]:
     return [_running(job, scores[job.pk]) for job in jobs]
 
 
-def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
+def _running(job: Job, scores: Sequence[tuple[int, float]]) -> Running:
     account = job.account
     spent, limit = account.spent_picodollars + account.overrun_picodollars, account.limit_picodollars
     score = job.declaration.score
     words = (
-        f"Training {score.name} from {format_score(returns[0][1], score.decimals)}"
-        f" to {format_score(returns[-1][1], score.decimals)}"
-        if returns
+        f"Training {score.name} from {format_score(scores[0][1], score.decimals)}"
+        f" to {format_score(scores[-1][1], score.decimals)}"
+        if scores
         else f"No {score.name} yet"
     )
     return Running(
         job=job,
         state=look_of_job(job),
         reason=reason_beside_pill(job),
-        line=polyline(returns),
+        line=polyline(scores),
         line_words=words,
         spent=spent,
         limit=limit,

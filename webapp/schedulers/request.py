@@ -181,8 +181,8 @@ def _own_target(request: TrainingRequest, workload: Training) -> float | None:
         return own
     if isinstance(workload, TrainingSpec):
         entry = catalogue.ENTRIES.get(workload.environment.id)
-        return entry.reference_return if entry is not None else None
-    expected = presets()[request.workload].expected_return
+        return entry.reference_score if entry is not None else None
+    expected = presets()[request.workload].expected_score
     return None if request.data or expected is None else round(_EASIER * expected, 3)
 
 

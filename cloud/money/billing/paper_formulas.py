@@ -26,12 +26,12 @@ class FormulaRound:
     """One round as the formulas see it.
 
     `round_s`: from the first rollout's launch to the update's end, without evaluation, which took `evaluation_s`
-    more. `rollouts_s`: the duration of each rollout. `learners`: how many learned at once.
+    more. `sampling_s`: the duration of each sampling call. `learners`: how many learned at once.
     """
 
     round_s: float
     update_s: float
-    rollouts_s: tuple[float, ...]
+    sampling_s: tuple[float, ...]
     memory_mb: int
     evaluation_s: float = 0.0
     learners: int = 1
@@ -43,11 +43,11 @@ class FormulaRound:
     @property
     def rollouts_ns(self) -> int:
         """The time of all functions together."""
-        return sum(_ns(seconds) for seconds in self.rollouts_s)
+        return sum(_ns(seconds) for seconds in self.sampling_s)
 
     @property
     def longest_ns(self) -> int:
-        return max((_ns(seconds) for seconds in self.rollouts_s), default=0)
+        return max((_ns(seconds) for seconds in self.sampling_s), default=0)
 
 
 _Bill = Callable[[Sequence[FormulaRound], PriceBook], tuple[PriceLine, ...]]

@@ -63,7 +63,7 @@ def _boot_s(calls: list[PaidCall]) -> float:
 
 
 def _times(calls: list[PaidCall], round_s: float, end_s: float, next_begin_s: float) -> FormulaRound:
-    rollouts = [call for call in calls if call.kind.role == "sampling"]
+    sampling = [call for call in calls if call.kind.role == "sampling"]
     updates = [call for call in calls if call.kind.role == "learning"]
     judged = [call for call in calls if call.kind.role == "judging"]
     begin_s = max(end_s, min((call.seconds("sent_s") for call in judged), default=end_s))
@@ -71,8 +71,8 @@ def _times(calls: list[PaidCall], round_s: float, end_s: float, next_begin_s: fl
     return FormulaRound(
         round_s=round_s,
         update_s=sum(call.seconds("run_s") for call in updates),
-        rollouts_s=tuple(call.seconds("run_s") for call in rollouts),
-        memory_mb=max((call.work.memory_mb for call in rollouts), default=0),
+        sampling_s=tuple(call.seconds("run_s") for call in sampling),
+        memory_mb=max((call.work.memory_mb for call in sampling), default=0),
         evaluation_s=max(0.0, over_s - begin_s),
         learners=_most_at_once(updates),
     )

@@ -13,11 +13,11 @@ from typing import Any
 from cloud.failures import Failure
 from cloud.formatting import plural
 from cloud.platforms.ray.actor_table import ActorTable, read_actor_table
-from cloud.platforms.ray.core_sharing import JobCores, may_wait, must_return_actor
+from cloud.platforms.ray.core_sharing import JobCores, may_wait, must_hand_back
 from cloud.platforms.ray.driver import RayActor
 
 _LOOK_EVERY_S = 1.0
-_RETURN_EVERY_S = 5.0
+_HAND_BACK_EVERY_S = 5.0
 """An actor that is returned shows in the other job's cores only after some seconds."""
 _IDLE_S = 30.0
 _FAILED_STARTS = 3
@@ -64,8 +64,8 @@ class ActorPool:
         # The most of the time since the last look, and of the time between the last two.
         self._most_calls = self._most_calls_before = 0
         self._failed_starts = 0
-        self._must_return = False
-        self._returned_s = float("-inf")
+        self._must_hand_back = False
+        self._handed_back_s = float("-inf")
         self._table = ActorTable((), ())
         self._next_look_s = 0.0
         self.look()
@@ -100,8 +100,8 @@ class ActorPool:
 
     def put_back(self, actor: str) -> None:
         """Take a busy actor back after its call: it is idle, or its cores go to another job."""
-        if self._must_return:
-            self._return(actor)
+        if self._must_hand_back:
+            self._hand_back(actor)
         else:
             self._idle[actor] = self._now_s()
 
@@ -193,14 +193,14 @@ class ActorPool:
             long_idle = [actor for actor, since_s in self._idle.items() if now_s - since_s > _IDLE_S]
             for actor in long_idle[: self.with_core - 1]:
                 self.end(actor)
-        due = now_s - self._returned_s >= _RETURN_EVERY_S
-        self._must_return = due and must_return_actor(self._mine, self._others)
-        if self._must_return and self._idle:
-            self._return(next(iter(self._idle)))
+        due = now_s - self._handed_back_s >= _HAND_BACK_EVERY_S
+        self._must_hand_back = due and must_hand_back(self._mine, self._others)
+        if self._must_hand_back and self._idle:
+            self._hand_back(next(iter(self._idle)))
 
-    def _return(self, actor: str) -> None:
+    def _hand_back(self, actor: str) -> None:
         self.end(actor)
-        self._must_return, self._returned_s = False, self._now_s()
+        self._must_hand_back, self._handed_back_s = False, self._now_s()
 
 
 def why_ended(error: BaseException) -> Failure:

@@ -21,7 +21,7 @@ class JobCores:
     waits: bool
 
 
-def must_return_actor(mine: JobCores, others: Iterable[JobCores]) -> bool:
+def must_hand_back(mine: JobCores, others: Iterable[JobCores]) -> bool:
     """Return True if this job has the most cores and would still not have fewer than a job that takes its actor's."""
     poorest = _poorest_waiting(others := tuple(others))
     if poorest is None or mine.held - mine.each < poorest.held + poorest.each:

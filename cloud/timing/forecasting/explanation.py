@@ -193,8 +193,8 @@ def relevant(name: Name, training: Training, configuration: Configuration) -> bo
             training, TrainingSpec
         ):
             return False
-        case ("stack", "environment_step_us", environment):
-            return environment == training.subject
+        case ("stack", "environment_step_us", stepped):
+            return stepped == training.subject
         case ("stack", "environment_step_fallback_us"):
             return training.subject not in configuration.stack.environment_step_us
         case ("stack", "inference", kind, _):
@@ -248,10 +248,10 @@ def sentences(facts: ForecastFacts) -> tuple[str, ...]:
     """Return the sentences: what matters most first, then what users often ask about, then what cannot be known."""
     known = {("profile", *path): one for path, one in quantities(facts.configuration.profile).items()}
     known |= {("stack", *path): one for path, one in quantities(facts.configuration.stack).items()}
-    environment: Name = ("stack", "environment_step_us", facts.training.subject)
-    if environment not in known:
-        environment = ("stack", "environment_step_fallback_us")
-    names = dict.fromkeys((*facts.influential, *_ALWAYS_SHOWN, environment))
+    stepped: Name = ("stack", "environment_step_us", facts.training.subject)
+    if stepped not in known:
+        stepped = ("stack", "environment_step_fallback_us")
+    names = dict.fromkeys((*facts.influential, *_ALWAYS_SHOWN, stepped))
     found = [
         _sentence(name, known[name])
         for name in names
@@ -280,8 +280,8 @@ def _phrase(name: Name) -> _Phrase:
     match name:
         case ("episode",):
             return _Phrase("Length of an evaluated episode", "")
-        case ("stack", "environment_step_us", environment):
-            return _Phrase("Step of the environment", f"A step of {environment} takes {{}}", "µs")
+        case ("stack", "environment_step_us", stepped):
+            return _Phrase("Step of the environment", f"A step of {stepped} takes {{}}", "µs")
         case ("stack", "inference", _, field):
             return _INFERENCE[field]
         case ("stack", "update", _, field):
@@ -312,23 +312,23 @@ def _unknowable(facts: ForecastFacts) -> list[str]:
             f"{', and fewer and fewer as its scores decay' if facts.shrinking else ''}."
         )
     if isinstance(training, TrainingSpec):
-        found += _of_episodes(training, facts.spaces_known)
+        found += _of_trials(training, facts.spaces_known)
     found += _place(facts)
     return found
 
 
-def _of_episodes(training: TrainingSpec, spaces_known: bool) -> Iterator[str]:
-    yield _episodes(training)
+def _of_trials(training: TrainingSpec, spaces_known: bool) -> Iterator[str]:
+    yield _trials(training)
     if not spaces_known:
         yield (
-            f"Observations and actions of {training.environment.id} are unknown before it is built; sizes are guessed."
+            f"Observations and actions of {training.subject} are unknown before it is built; sizes are guessed."
         )
     if getattr(training.algorithm, "target_kl", None) is not None:
         yield "All passes over the data are made; the KL limit may end an update earlier."
 
 
-def _episodes(training: TrainingSpec) -> str:
-    expected = expectation_of(training.environment.id, pictures=training.network.reads_pictures)
+def _trials(training: TrainingSpec) -> str:
+    expected = expectation_of(training.subject, pictures=training.network.reads_pictures)
     if expected.shortest == expected.longest:
         return f"An evaluated episode has {expected.usual:,} steps: {expected.basis}."
     return (

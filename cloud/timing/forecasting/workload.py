@@ -11,15 +11,11 @@ from training.calls.planned import PlannedCall, Sizes, sizes_of
 from training.engine.deadlines import Deadlines
 from training.engine.reports import Usage
 from training.loops.attempts import place_of
-from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.expectations import expected_spaces
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
-
-_GUESSED_NUMBERS, _GUESSED_ACTIONS = 64, 8
-_GUESSED_BUTTONS = 18
-
 
 _NO_SPACES = Spaces((1,), ())
 _NO_SIZES = Sizes(0, 0, 0, 0, 0, 0, 0, 0, False)
@@ -31,14 +27,7 @@ def spaces_of(training: Training) -> tuple[Spaces, bool]:
     """
     if not isinstance(training, TrainingSpec):
         return _NO_SPACES, True
-    environment = training.environment
-    entry = ENTRIES.get(environment.id)
-    if entry is not None:
-        return entry.spaces(environment.frame_stack), True
-    if training.network.reads_pictures:
-        return Spaces((environment.frame_stack, 84, 84), (_GUESSED_BUTTONS,)), False
-    limits = (1.0,) * _GUESSED_ACTIONS
-    return Spaces((_GUESSED_NUMBERS,), (), tuple(-one for one in limits), limits), False
+    return expected_spaces(training.environment, pictures=training.network.reads_pictures)
 
 
 class Workload:

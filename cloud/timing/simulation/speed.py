@@ -116,8 +116,8 @@ class Speeds:
     def _actor_rates(self, stack: Stack, *, rebuilds: bool) -> None:
         """Kept actors keep their environments; functions of some stacks build them in each call."""
         self._call_us = stack.call_ms.value * 1000.0 + (stack.rebuild_s.value * 1e6 if rebuilds else 0.0)
-        self._environment_us = {name: one.value for name, one in stack.environment_step_us.items()}
-        self._environment_fallback_us = stack.environment_step_fallback_us.value
+        self._stepped_us = {name: one.value for name, one in stack.environment_step_us.items()}
+        self._stepped_fallback_us = stack.environment_step_fallback_us.value
         self._step_us = stack.step_us.value
         self._inference = {False: _plain(stack.inference.mlp), True: _plain(stack.inference.cnn)}
         self._codec_us_per_byte = stack.codec_us_per_megabyte.value / 1e6
@@ -173,7 +173,7 @@ class Speeds:
         return self._call_us + self._stepping_us(work) + inferring_us
 
     def _stepping_us(self, work: CallRecord | Works) -> Any:
-        step_us = self._environment_us.get(work.stepped, self._environment_fallback_us)
+        step_us = self._stepped_us.get(work.stepped, self._stepped_fallback_us)
         if work.copies > 1:
             key = work.stepped, work.memory_mb, work.copies
             if key not in self._speed_ups:

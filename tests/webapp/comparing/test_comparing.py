@@ -252,7 +252,7 @@ def test_what_it_takes_to_get_as_far_as_the_weakest_or_to_the_reference() -> Non
     assert second.usd < 0.1, "it ends dearer than it got there"
     Job.objects.update(subject="CartPole-v1")
     found = picked(project, [quick.pk, slow.pk])
-    reference = catalogue.ENTRIES["CartPole-v1"].reference_return
+    reference = catalogue.ENTRIES["CartPole-v1"].reference_score
     assert reference is not None
     goal = goal_of(found.sides, curves)
     assert goal is not None

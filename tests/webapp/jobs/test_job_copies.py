@@ -421,7 +421,7 @@ def test_every_preset_says_where_it_is_from_and_what_to_expect() -> None:
         assert preset.source, preset.name
         assert preset.expected, preset.name
         target = preset.spec.training.stop.target_score
-        assert target is None or preset.expected_return == target, preset.name
+        assert target is None or preset.expected_score == target, preset.name
         assert (preset.expected_usd == (0.0, 0.0)) == (
             not preset.spec.simulated
         ) or preset.expected_usd is None

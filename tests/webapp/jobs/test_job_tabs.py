@@ -102,7 +102,7 @@ def test_calls_of_the_newest_round_the_urgent_ones_first(job: Any) -> None:
     assert [(row.slot, row.state) for row in found.rows] == [(1, "failed"), (2, "open"), (0, "done")]
     assert found.rows[0].error == "It fell over."
     done = found.rows[2]
-    assert (done.cold, done.startup_s, done.env_steps, done.cost) == (True, 0.8, 256, 4 * 10**9)
+    assert (done.cold, done.startup_s, done.steps, done.cost) == (True, 0.8, 256, 4 * 10**9)
     assert done.took_s == pytest.approx(2.8)
     assert (found.counts, found.cold) == ({"open": 1, "done": 1, "failed": 1}, 1)
 

@@ -16,13 +16,13 @@ from training.rl.spaces import Spaces
 
 @dataclass(frozen=True)
 class Entry:
-    """One environment. `reference` says where `reference_return` comes from; None where no honest one is known."""
+    """One environment. `reference` says where `reference_score` comes from; None where no honest one is known."""
 
     id: str
     family: str
     title: str
     description: str
-    reference_return: float | None
+    reference_score: float | None
     reference: str
     observation_size: int = 0
     action_counts: tuple[int, ...] = ()

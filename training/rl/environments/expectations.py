@@ -8,6 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.spaces import Spaces
+
+_GUESSED_NUMBERS, _GUESSED_ACTIONS, _GUESSED_BUTTONS = 64, 8, 18
 
 
 @dataclass(frozen=True)
@@ -51,3 +55,14 @@ def expectation_of(environment_id: str, *, pictures: bool = False) -> Expectatio
         return known
     entry = ENTRIES.get(environment_id)
     return _GAME if pictures or (entry is not None and entry.family == "Atari") else _UNKNOWN
+
+
+def expected_spaces(environment: EnvironmentSpec, *, pictures: bool) -> tuple[Spaces, bool]:
+    """Return an environment's spaces without building it, and whether they are known or guessed."""
+    entry = ENTRIES.get(environment.id)
+    if entry is not None:
+        return entry.spaces(environment.frame_stack), True
+    if pictures:
+        return Spaces((environment.frame_stack, 84, 84), (_GUESSED_BUTTONS,)), False
+    limits = (1.0,) * _GUESSED_ACTIONS
+    return Spaces((_GUESSED_NUMBERS,), (), tuple(-one for one in limits), limits), False

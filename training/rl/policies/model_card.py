@@ -176,9 +176,9 @@ def _return(judged: EvaluationScore | None, progress: Progress) -> str:
 
 def _reference(spec: TrainingSpec) -> str:
     entry = ENTRIES.get(spec.environment.id)
-    if entry is None or entry.reference_return is None:
+    if entry is None or entry.reference_score is None:
         return ""
-    return f"\n\nFor comparison: {entry.reference_return:,.0f} ({entry.reference})."
+    return f"\n\nFor comparison: {entry.reference_score:,.0f} ({entry.reference})."
 
 
 def _use(trained: TrainedPolicy) -> str:

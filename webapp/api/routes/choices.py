@@ -19,7 +19,7 @@ from webapp.accounts.models import Membership
 from webapp.accounts.services import LONGEST_NAME, rename_project, start_project
 from webapp.api.auth import Token
 from webapp.api.router import ApiRouter, ArchivedOwner, Person, Viewer
-from webapp.api.schemas import Request, Shape, Usd
+from webapp.api.schemas import Request, Shape, Usd, first_name_of
 from webapp.jobs.form.presets import presets
 from webapp.jobs.spec import JobSpec
 from webapp.projects.services import archive_project, unarchive_project
@@ -65,7 +65,8 @@ class EnvironmentShape(Shape):
     family: str
     title: str
     description: str
-    reference_return: float | None
+    reference_score: float | None
+    reference_return: float | None = first_name_of("reference_score")
     reference: str
 
 

@@ -47,14 +47,14 @@ class EvaluationPoint(NamedTuple):
     steps: int
     mean: float
     std: float
-    episodes: int
+    trials: int
 
     @property
     def mean_interval(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval of the mean return, by Student's t; None for a single episode."""
-        if self.episodes < 2:
+        """The 95 % confidence interval of the mean return, by Student's t; None for a single trial."""
+        if self.trials < 2:
             return None
-        half = student_t(0.95, self.episodes - 1) * self.std / (self.episodes - 1) ** 0.5
+        half = student_t(0.95, self.trials - 1) * self.std / (self.trials - 1) ** 0.5
         return self.mean - half, self.mean + half
 
 

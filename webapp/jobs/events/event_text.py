@@ -115,8 +115,8 @@ def _why_dropped(reason: str) -> str:
 def _evaluation(payload: Payload) -> EventText:
     found = format_score(payload["return_mean"])
     if "episode_returns" in payload:
-        episodes = plural(len(payload["episode_returns"]), "episode")
-        found = f"{found} ± {format_score(payload['return_std'])} over {episodes}"
+        trials = plural(len(payload["episode_returns"]), "episode")
+        found = f"{found} ± {format_score(payload['return_std'])} over {trials}"
     else:
         score = score_of(payload)
         found = f"{score.name} {format_score(payload['return_mean'], score.decimals)}"

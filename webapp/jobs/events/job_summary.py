@@ -100,9 +100,9 @@ def reference_of(job: Job) -> tuple[float, str] | None:
         judged = job.events.filter(kind=EventKind.EVALUATION).order_by("-seq").first()
         return (judged.payload["majority_loss"], _MAJORITY) if judged is not None else None
     entry = catalogue.ENTRIES.get(job.training_facts.subject)
-    if entry is None or entry.reference_return is None:
+    if entry is None or entry.reference_score is None:
         return None
-    return entry.reference_return, entry.reference
+    return entry.reference_score, entry.reference
 
 
 def _progress(job: Job, judged: list[EvaluationPoint]) -> str:

@@ -147,9 +147,9 @@ def begun_with(query: Mapping[str, Any]) -> tuple[Preset, JobSpec]:
 
     Values that do not fit are left out.
     """
-    environment = query.get("environment", "")
+    subject = query.get("environment", "")
     known = presets()
-    fitting = (one for one in known.values() if one.spec.training.subject == environment)
+    fitting = (one for one in known.values() if one.spec.training.subject == subject)
     preset = known.get(query.get("preset", "")) or next(fitting, next(iter(known.values())))
     spec = preset.spec
     for change in _changes(query, spec.training):

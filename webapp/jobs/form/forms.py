@@ -253,7 +253,7 @@ def _default(info: FieldInfo) -> Any:
 
 _UNTAGGED = {"training": ReinforcementLearning.kind}
 """Forms, drafts and links of reinforcement learning name its fields as when it was the only kind."""
-_ENVIRONMENT = "training.environment.id"
+_SUBJECT = "training.environment.id"
 _DATA = "training.data"
 _SCHEDULER = "training.scaling.scheduler"
 _AT_ONCE = (
@@ -291,7 +291,7 @@ def job_form(
     for leaf in form.tree.leaves():
         leaf.is_short = is_short(leaf)
         leaf.advanced = leaf.advanced and not leaf.is_short
-    for name in form.controls_at(_ENVIRONMENT):
+    for name in form.controls_at(_SUBJECT):
         form.fields[name].widget.attrs["list"] = "suggested-environments"
     if data_sets:  # chosen by their titles: only files and programs need a hash or a name
         for name in form.controls_at(_DATA):

@@ -28,7 +28,7 @@ _ALGORITHMS = {
 
 
 class Preset(NamedTuple):
-    """A preset. `expected_return` with `expected`: its source, or why there is none. `expected_usd` is the
+    """A preset. `expected_score` with `expected`: its source, or why there is none. `expected_usd` is the
     forecast's range; None if it depends on another choice. `paper` is its publication, if any."""
 
     name: str
@@ -38,7 +38,7 @@ class Preset(NamedTuple):
     spec: JobSpec
     source: str
     expected: str
-    expected_return: float | None = None
+    expected_score: float | None = None
     expected_usd: tuple[float, float] | None = None
     paper: str = ""
 
@@ -49,10 +49,10 @@ class Preset(NamedTuple):
 
     @property
     def score_words(self) -> str:
-        if self.expected_return is None:
+        if self.expected_score is None:
             return "no score known"
         score = self.spec.training.score
-        known = format_score(self.expected_return, decimals=0 if score.higher_is_better else 3)
+        known = format_score(self.expected_score, decimals=0 if score.higher_is_better else 3)
         return f"about {known}" if score.higher_is_better else f"{score.name} about {known}"
 
     @property

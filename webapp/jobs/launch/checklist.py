@@ -87,7 +87,7 @@ def checklist(
         rows.append(_memory(spec))
     if not undecided:  # without a number of actors the cost of a round is unknown
         rows.append(_budget(project, user, spec, count))
-    rows += [*_environment(spec), _learner(spec, problems)]
+    rows += [*_subject(spec), _learner(spec, problems)]
     if words := memory_sentence(spec):
         rows.append(_of("Memory needed", too_large, words))
     rows += _trackers(project)
@@ -224,9 +224,9 @@ def _above(project: Any, user: Any, spec: JobSpec) -> Iterator[Budget]:
         yield as_of(budget, SYSTEM_CLOCK.now())
 
 
-def _environment(spec: JobSpec) -> Iterator[ChecklistRow]:
+def _subject(spec: JobSpec) -> Iterator[ChecklistRow]:
     if isinstance(spec.training, TrainingSpec):
-        yield _installed(spec.training.environment.id)
+        yield _installed(spec.training.subject)
 
 
 def _installed(name: str) -> ChecklistRow:
@@ -241,8 +241,8 @@ def _installed(name: str) -> ChecklistRow:
         words = f"{name} needs the package {package}, which is not installed here. The operator can add it."
         return ChecklistRow(title, "failed", words)
     known = (
-        f"; reference {format_score(entry.reference_return, decimals=0)}"
-        if entry.reference_return is not None
+        f"; reference {format_score(entry.reference_score, decimals=0)}"
+        if entry.reference_score is not None
         else ""
     )
     return ChecklistRow(title, "ok", f"{name} is installed ({entry.family}){known}.")

@@ -89,10 +89,10 @@ def cache_words(job: Job) -> str:
     """ "Trajectory cache: 12 of 48 rollouts were there already and cost nothing; it holds 3.4 MB."; empty
     without a cache."""
     note = PlatformNote.objects.filter(job=job).first()
-    rollouts = note.cache_hits + note.cache_misses if note is not None else 0
-    if note is None or not rollouts:
+    sampled = note.cache_hits + note.cache_misses if note is not None else 0
+    if note is None or not sampled:
         return ""
     return (
-        f"Trajectory cache: {note.cache_hits:,} of {plural(rollouts, 'rollout')} were there already and"
+        f"Trajectory cache: {note.cache_hits:,} of {plural(sampled, 'rollout')} were there already and"
         f" cost nothing; it holds {format_file_size(note.cache_bytes)}."
     )

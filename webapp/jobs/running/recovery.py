@@ -20,6 +20,7 @@ from cloud.platforms.options import COMPUTE_HERE
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE, TERMINAL, Observed
+from webapp.jobs.charts.figures import SCORE
 from webapp.jobs.events.event_log import append_events, note, transition
 from webapp.jobs.models import Checkpoint, Desired, EventKind, Job, Round
 from webapp.jobs.reasons import Reason, ReasonCode, StateChange, fail_after_retries
@@ -118,8 +119,10 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock, *, sk
 
 def _scores_until(job: Job, kept: int) -> dict[str, float | None]:
     """Return the job's scores as they were after round `kept`: later ones are repeated."""
-    scored = Round.objects.filter(job=job, round_no__lte=kept).exclude(report__episode_return_mean=None)
-    scored = scored.annotate(score=Cast(KeyTextTransform("episode_return_mean", "report"), FloatField()))
+    scored = Round.objects.filter(job=job, round_no__lte=kept).exclude(**{SCORE: None})
+    scored = scored.annotate(
+        score=Cast(KeyTextTransform(SCORE.removeprefix("report__"), "report"), FloatField())
+    )
     ends = scored.aggregate(least=Min("score"), most=Max("score"))
     best, worst = ("most", "least") if job.declaration.score.higher_is_better else ("least", "most")
     judged = job.events.filter(kind=EventKind.EVALUATION, payload__round_no__lte=kept).order_by("-seq")
