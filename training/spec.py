@@ -13,8 +13,10 @@ from training.loops.synchronous import Synchronous
 from training.rl.algorithms import AnyAlgorithm
 from training.rl.algorithms.ppo import PPO
 from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.expectations import expected_spaces
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.networks import MLP, AnyNetwork
+from training.rl.spaces import Spaces
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 from training.tasks.score import USUAL, Score
@@ -167,6 +169,11 @@ class TrainingSpec(Training):
     @property
     def subject(self) -> str:
         return self.environment.id
+
+    @property
+    def expected_spaces(self) -> tuple[Spaces, bool]:
+        """What the environment has to see and to do, and whether that is known or guessed."""
+        return expected_spaces(self.environment, pictures=self.network.reads_pictures)
 
     @property
     def method(self) -> str:

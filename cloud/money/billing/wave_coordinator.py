@@ -18,7 +18,7 @@ from cloud.timing.simulation.speed import Ints, Speeds
 
 
 @dataclass(frozen=True, eq=False)
-class Returns:
+class AnswerTimes:
     """The way back of calls: when they ended, how long they keep the coordinator's line and their own, and how long
     the rest of the way is.
     """
@@ -28,14 +28,16 @@ class Returns:
     own_ns: Ints
     way_ns: Ints
 
-    def of_lane(self, lane: int) -> Returns:
-        return Returns(
+    def of_lane(self, lane: int) -> AnswerTimes:
+        return AnswerTimes(
             *(one[lane : lane + 1] for one in (self.end_ns, self.line_ns, self.own_ns, self.way_ns))
         )
 
-    def and_one(self, *more: int) -> Returns:
+    def and_one(self, *more: int) -> AnswerTimes:
         kept = self.end_ns, self.line_ns, self.own_ns, self.way_ns
-        return Returns(*(np.append(one, [[value]], axis=1) for one, value in zip(kept, more, strict=True)))
+        return AnswerTimes(
+            *(np.append(one, [[value]], axis=1) for one, value in zip(kept, more, strict=True))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,30 +96,32 @@ class Coordinators:
         self._free_ns = done_ns
         return done_ns
 
-    def returns(self, wave: Wave, end_ns: Ints, failed: Bools, late_ns: Ints) -> Returns:
+    def answers(self, wave: Wave, end_ns: Ints, failed: Bools, late_ns: Ints) -> AnswerTimes:
         """Return the way back of a wave's calls. One that failed brings nothing."""
         line_ns = np.where(failed, 0, transfer_ns(wave.bytes_out, self._line[:, None]))
         own_ns = np.where(failed, 0, transfer_ns(wave.bytes_out, self._own_line[:, None]))
-        return Returns(end_ns, line_ns, own_ns, self._round_trip_ns[:, None] + late_ns)
+        return AnswerTimes(end_ns, line_ns, own_ns, self._round_trip_ns[:, None] + late_ns)
 
-    def with_one(self, returns: Returns, lane: int, end_ns: int, byte_count: int, late_ns: int) -> Returns:
+    def with_one(
+        self, answers: AnswerTimes, lane: int, end_ns: int, byte_count: int, late_ns: int
+    ) -> AnswerTimes:
         """Return the ways back of one lane with that of another call."""
-        return returns.and_one(
+        return answers.and_one(
             end_ns,
             round(byte_count * self._line[lane]),
             round(byte_count * self._own_line[lane]),
             int(self._round_trip_ns[lane]) + late_ns,
         )
 
-    def land(self, returns: Returns, lane: int | None = None) -> Landings:
+    def land(self, answers: AnswerTimes, lane: int | None = None) -> Landings:
         """Return when outcomes land: they pass the line in the order of their ends, then are taken in one by one. The
         line and the coordinator stay as free as they were until `keep_busy`.
         """
         lanes = slice(None) if lane is None else slice(lane, lane + 1)
-        order = returns.end_ns.argsort(axis=1, kind="stable")
+        order = answers.end_ns.argsort(axis=1, kind="stable")
         end_ns, line_ns, own_ns, way_ns = (
             np.take_along_axis(one, order, axis=1)
-            for one in (returns.end_ns, returns.line_ns, returns.own_ns, returns.way_ns)
+            for one in (answers.end_ns, answers.line_ns, answers.own_ns, answers.way_ns)
         )
         passed_ns = one_by_one(end_ns, line_ns, self._back_free_ns[lanes])
         back_ns = np.maximum(end_ns + own_ns, passed_ns) + way_ns

@@ -18,7 +18,7 @@ import numpy as np
 
 from cloud.money.billing.lane_arrays import LONG_AGO_NS, NEVER_NS, Bools, doubles, ints
 from cloud.money.billing.wave_actors import FunctionLanes, PoolLanes
-from cloud.money.billing.wave_coordinator import Coordinators, Landings, Returns
+from cloud.money.billing.wave_coordinator import AnswerTimes, Coordinators, Landings
 from cloud.money.billing.wave_prices import BilledCalls, price_calls
 from cloud.money.billing.waves import Wave, WaveRun
 from cloud.money.pricing import Tariff
@@ -188,8 +188,8 @@ class _Replay:
         calls = self._actors.begin(wave, self._now_ns, run_ns, failed)
         late = ~failed & self._late[:, wave.slice]
         late_ns = np.where(late, self._late_ns[:, None], 0)
-        returns = self._coordinators.returns(wave, calls.end_ns, failed, late_ns)
-        landings = self._coordinators.land(returns)
+        answers = self._coordinators.answers(wave, calls.end_ns, failed, late_ns)
+        landings = self._coordinators.land(answers)
         first = np.where(failed, NEVER_NS, landings.at_ns).argmin(axis=1)
         self._startup_ns[:, number] = calls.startup_ns[self._lanes, first]
         lanes = np.repeat(self._lanes, len(wave.tasks))
@@ -198,7 +198,7 @@ class _Replay:
         for lane in np.flatnonzero(failed.any(axis=1)).tolist():
             startup_ns = calls.startup_ns[lane]
             again = self._try_again(
-                number, wave, lane, returns.of_lane(lane), startup_ns, failed[lane], run_ns
+                number, wave, lane, answers.of_lane(lane), startup_ns, failed[lane], run_ns
             )
             self._now_ns[lane] = again.at_ns.max()
             landings.line_free_ns[lane], landings.free_ns[lane] = again.line_free_ns[0], again.free_ns[0]
@@ -211,14 +211,14 @@ class _Replay:
         number: int,
         wave: Wave,
         lane: int,
-        returns: Returns,
+        answers: AnswerTimes,
         startup_ns: Ints,
         failed: Bools,
         run_ns: Ints,
     ) -> Landings:
         """Send calls of one lane that failed again, one after the other as they land, until none has failed."""
         speeds, seed = self._speeds[lane], self._seeds[lane]
-        landings = self._coordinators.land(returns, lane)
+        landings = self._coordinators.land(answers, lane)
         works, places, startups_ns = list(wave.works), list(range(len(wave.works))), startup_ns.tolist()
         waiting = np.flatnonzero(failed).tolist()
         succeeded = np.flatnonzero(~failed).tolist()
@@ -246,11 +246,11 @@ class _Replay:
             self._actors.free_again(lane, len(wave.tasks), place, end_ns, survives=not fails)
             byte_count = 0 if fails else work.bytes_out
             late_ns = speeds.late_ns if not fails and chance.late < speeds.late_share else 0
-            returns = self._coordinators.with_one(returns, lane, end_ns, byte_count, late_ns)
+            answers = self._coordinators.with_one(answers, lane, end_ns, byte_count, late_ns)
             works.append(work)
             places.append(place)
             startups_ns.append(begin_ns - sent_ns + starting_ns)
-            landings = self._coordinators.land(returns, lane)
+            landings = self._coordinators.land(answers, lane)
         if succeeded:
             first = min(succeeded, key=landings.at_ns[0].__getitem__)
             self._startup_ns[lane, number] = startups_ns[first]

@@ -11,7 +11,6 @@ from training.calls.planned import PlannedCall, Sizes, sizes_of
 from training.engine.deadlines import Deadlines
 from training.engine.reports import Usage
 from training.loops.attempts import place_of
-from training.rl.environments.expectations import expected_spaces
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
@@ -27,7 +26,7 @@ def spaces_of(training: Training) -> tuple[Spaces, bool]:
     """
     if not isinstance(training, TrainingSpec):
         return _NO_SPACES, True
-    return expected_spaces(training.environment, pictures=training.network.reads_pictures)
+    return training.expected_spaces
 
 
 class Workload:
