@@ -15,10 +15,16 @@ from research.experiment import Cell, Experiment, recipe_hash
 from research.runs.dependencies import DependencyMissing, with_dependencies
 from research.runs.run_file import Row, RunFile
 from research.runs.study_run import StudyRun, reinforcement_of
+from training.calls.evaluate import EvaluateRequest
+from training.calls.rollout import RolloutRequest
 from training.engine.checkpoints import CheckpointError, Progress, read_checkpoint
-from training.engine.messages import OWN_ENDS, Evaluated, RoundFinished, Stopped
+from training.engine.codec import decode
+from training.engine.messages import OWN_ENDS, Call, Evaluated, RoundFinished, Stopped
 from training.engine.reports import RoundReport
 from training.engine.seeds import derive
+from training.functions.body import WarmCache
+from training.functions.evaluate import evaluate
+from training.functions.rollout import rollout
 from training.rl.environments.making import spaces_of
 from training.rl.figures import EpisodeFigures, LearningFigures
 from webapp.jobs.running.headless import Headless
@@ -280,12 +286,6 @@ def untrained_returns(spec: JobSpec, seeds: list[int]) -> tuple[list[float], lis
 
 def drawn_returns(spec: JobSpec, episodes: int) -> list[float]:
     """The first so many training episodes of the policy before its first update: its actions are drawn."""
-    from training.calls.rollout import RolloutRequest
-    from training.engine.codec import decode
-    from training.engine.messages import Call
-    from training.functions.body import WarmCache
-    from training.functions.rollout import rollout
-
     training, weights, cache = reinforcement_of(spec), _untrained_weights(spec), WarmCache()
     request = RolloutRequest(
         environment=training.environment,
@@ -326,12 +326,6 @@ def _untrained_weights(spec: JobSpec) -> bytes:
 def _returns_of(
     spec: JobSpec, weights: bytes, round_no: int, seeds: list[int]
 ) -> tuple[list[float], list[int]]:
-    from training.calls.evaluate import EvaluateRequest
-    from training.engine.codec import decode
-    from training.engine.messages import Call
-    from training.functions.body import WarmCache
-    from training.functions.evaluate import evaluate
-
     training = reinforcement_of(spec)
     request = EvaluateRequest(environment=training.environment, episode_seeds=tuple(seeds))
     call = Call(

@@ -18,6 +18,8 @@ from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers.ranges import Flip, Spread, TimeAndCost, draw_outcomes, flips, time_and_cost
 from cloud.timing.place import TimingPlace
 from webapp.formatting import display_usd, format_duration
+from webapp.jobs.billing.bills import works_of
+from webapp.jobs.models import Job
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
 
 Document = dict[str, Any]
@@ -49,9 +51,6 @@ def stored_run(name: str) -> RunToRetime:
 
 def _of_job(name: str) -> list[RunSegment]:
     from django.db import DatabaseError
-
-    from webapp.jobs.billing.bills import works_of
-    from webapp.jobs.models import Job
 
     try:
         job = Job.objects.filter(pk=name).first()

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
+from training.data.manifest import Manifest
+from webapp.jobs.form.spec_fields import Named
+from webapp.jobs.form.spec_problems import SpecProblem
+from webapp.jobs.spec import JobSpec
+
 if TYPE_CHECKING:
     from django.utils.safestring import SafeString
-
-    from training.data.manifest import Manifest
-    from webapp.jobs.form.spec_fields import Named
-    from webapp.jobs.form.spec_problems import SpecProblem
-    from webapp.jobs.spec import JobSpec
 
 
 class SchedulerChoice(Protocol):

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+import benchmarks
 from webapp.management.command import LineCommand
 
 
@@ -24,8 +25,6 @@ class Command(LineCommand):
         )
 
     def handle(self, *, names: list[str], **options: Any) -> None:
-        import benchmarks
-
         known = sorted(
             module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.ispkg
         )

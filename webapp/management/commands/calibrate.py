@@ -8,7 +8,21 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from cloud.accounts.profiling_runs import NoWeights
+from cloud.money.billing.price_book import UnknownSku
+from cloud.timing.calibration import report, run_parts
+from cloud.timing.calibration.account import QUICK, SIZES, AccountEffort, CalibrationFailed
+from cloud.timing.calibration.part import BUSY_LIMIT
+from cloud.timing.calibration.report import numbers
+from cloud.timing.calibration.toml_writer import write_toml
+from cloud.timing.numbers import stack as stacks
+from training.rl.environments.catalogue import require_known
+from webapp.connections.account_lease import LeaseRefused
+from webapp.connections.models import Connection
+from webapp.formatting import display_usd
 from webapp.management.command import LineCommand
+from webapp.profiling import account_calibration
+from webapp.profiling.services import BudgetTooSmall
 
 
 class Command(LineCommand):
@@ -42,12 +56,6 @@ class Command(LineCommand):
             self._machine(options)
 
     def _machine(self, options: dict[str, Any]) -> None:
-        from cloud.timing.calibration import report, run_parts
-        from cloud.timing.calibration.part import BUSY_LIMIT
-        from cloud.timing.calibration.toml_writer import write_toml
-        from cloud.timing.numbers import stack as stacks
-        from training.rl.environments.catalogue import require_known
-
         chosen = options["environments"] or run_parts.ENVIRONMENTS
         try:
             for name in chosen:
@@ -76,15 +84,6 @@ class Command(LineCommand):
 
     def _account(self, options: dict[str, Any]) -> None:
         from pydantic import ValidationError
-
-        from cloud.accounts.profiling_runs import NoWeights
-        from cloud.money.billing.price_book import UnknownSku
-        from cloud.timing.calibration.account import QUICK, SIZES, AccountEffort, CalibrationFailed
-        from cloud.timing.calibration.report import numbers
-        from webapp.connections.account_lease import LeaseRefused
-        from webapp.formatting import display_usd
-        from webapp.profiling import account_calibration
-        from webapp.profiling.services import BudgetTooSmall
 
         connection = _connection(options["connection"])
         effort = QUICK if options["quick"] else AccountEffort()
@@ -123,8 +122,6 @@ class Command(LineCommand):
 
 
 def _connection(connection_id: str | None) -> Any:
-    from webapp.connections.models import Connection
-
     found = Connection.objects.select_related("project").filter(pk=connection_id or "").first()
     if found is None or found.cloud != "aws":
         there = ", ".join(f"{one.pk} ({one.name})" for one in Connection.objects.all() if one.cloud == "aws")

@@ -12,6 +12,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from emulator.aws.account import EmulatedAccount
+from emulator.aws.demo import OUR_ACCOUNT
+from emulator.aws.demo import furnish as furnish_aws
+from emulator.aws.server import AwsEmulator
+from emulator.azure.demo import furnish as furnish_azure
+from emulator.azure.server import AzureEmulator
+from emulator.azure.subscription import Subscription
+from emulator.faults import AwsFaults, AzureFaults
+from emulator.server import stop_requested
+from emulator.stored_keys import UnreadableKeys
 from webapp.management.command import LineCommand
 
 _ANSWERS_WITHIN_S = 10
@@ -48,8 +58,6 @@ class Command(LineCommand):
         )
 
     def handle(self, *, cloud: str, **options: Any) -> None:
-        from emulator.server import stop_requested
-
         if options["set_external_id"]:
             _set_external_id(options["port"], options["set_external_id"])
             self.stdout.write("The role of the emulated account demands that id from now on.")
@@ -76,11 +84,6 @@ class Command(LineCommand):
 
 
 def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
-    from emulator.aws.account import EmulatedAccount
-    from emulator.aws.demo import OUR_ACCOUNT, furnish
-    from emulator.aws.server import AwsEmulator
-    from emulator.faults import AwsFaults
-
     aws = AwsEmulator(
         account=EmulatedAccount(concurrency=options["concurrency"]),
         faults=AwsFaults(seed=options["seed"], shares=_known(shares, AwsFaults.kinds)),
@@ -89,7 +92,7 @@ def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) 
     _start(running, aws, options["port"])
     with _refused_if_unreadable():
         keys_file = _folder() / "aws.json"
-        values = furnish(aws, external_id=options["external_id"], keys_file=keys_file).values()
+        values = furnish_aws(aws, external_id=options["external_id"], keys_file=keys_file).values()
     given = {
         "STARLING_AWS_ENDPOINT": aws.endpoint,
         "STARLING_AWS_PRINCIPAL": f"arn:aws:iam::{OUR_ACCOUNT}:user/starling-server",
@@ -100,11 +103,6 @@ def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) 
 
 
 def _azure(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
-    from emulator.azure.demo import furnish
-    from emulator.azure.server import AzureEmulator
-    from emulator.azure.subscription import Subscription
-    from emulator.faults import AzureFaults
-
     azure = AzureEmulator(
         subscription=Subscription(region=options["azure_region"], cores_at_most=options["cores"]),
         faults=AzureFaults(seed=options["seed"], shares=_known(shares, AzureFaults.kinds)),
@@ -113,7 +111,7 @@ def _azure(running: ExitStack, shares: dict[str, float], options: dict[str, Any]
     _start(running, azure, options["azure_port"])
     given = {"STARLING_AZURE_ENDPOINT": azure.endpoint, "STARLING_EMULATOR_CA": azure.ca}
     with _refused_if_unreadable():
-        return {**given, **furnish(azure, keys_file=_folder() / "azure.json").values()}
+        return {**given, **furnish_azure(azure, keys_file=_folder() / "azure.json").values()}
 
 
 def _folder() -> Path:
@@ -125,8 +123,6 @@ def _folder() -> Path:
 
 @contextmanager
 def _refused_if_unreadable() -> Iterator[None]:
-    from emulator.stored_keys import UnreadableKeys
-
     try:
         yield
     except UnreadableKeys as error:
@@ -157,8 +153,6 @@ def _start(running: ExitStack, emulator: Any, port: int) -> None:
 
 def _kinds(cloud: str) -> Set[str]:
     """Return the kinds of faults of the clouds that are to run."""
-    from emulator.faults import AwsFaults, AzureFaults
-
     kinds = {"aws": AwsFaults.kinds, "azure": AzureFaults.kinds}
     return {"both": {*kinds["aws"], *kinds["azure"]}, **kinds}[cloud]
 

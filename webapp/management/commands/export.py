@@ -6,17 +6,30 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from django.db import DatabaseError
 
+from training.calls.evaluate import EvaluateRequest
+from training.data.store import MissingData
+from training.engine.checkpoints import CheckpointError, Progress, read_checkpoint
+from training.engine.codec import decode
+from training.engine.messages import Call
+from training.functions.body import WarmCache
+from training.functions.evaluate import evaluate
+from training.rl.policies.loader import package as package_policy
+from training.rl.policies.model_card import EvaluationScore, model_card
+from training.rl.policies.trained import TrainedPolicy, spec_in
 from training.spec import TrainingSpec
+from training.supervised.models.loader import package as package_model
+from training.tasks.supervised import SupervisedLearning, judge_model, trained_model
+from training.tasks.supervised_spec import Supervised
+from webapp.formatting import display_usd
+from webapp.jobs.models import Job
+from webapp.jobs.policies import downloads as policies
+from webapp.jobs.policies.film_process import FilmFailed, shoot
+from webapp.jobs.policies.judgements import judge_kept_models
 from webapp.management.command import FAILED_EXIT, LineCommand
-
-if TYPE_CHECKING:
-    from training.rl.policies.model_card import EvaluationScore
-    from training.rl.policies.trained import TrainedPolicy
-    from training.tasks.supervised_spec import Supervised
 
 FILM = "film.webp"
 
@@ -43,8 +56,6 @@ class Command(LineCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from training.engine.checkpoints import CheckpointError
-
         folder: Path = options["to"]
         try:
             checkpoint, files = self._found(options["source"], options["episodes"])
@@ -63,11 +74,6 @@ class Command(LineCommand):
         """Return the checkpoint's file and the policy's files."""
         if Path(source).is_file():
             return Path(source), self._of_file(Path(source), episodes)
-        from training.tasks.supervised import SupervisedLearning
-        from webapp.jobs.models import Job
-        from webapp.jobs.policies import downloads as policies
-        from webapp.jobs.policies.judgements import judge_kept_models
-
         try:
             job = Job.objects.select_related("account").filter(pk=source).first()
         except DatabaseError:  # no database exists here
@@ -83,8 +89,6 @@ class Command(LineCommand):
         return path, policies.policy_files(job, path, chosen.sha256)
 
     def _of_file(self, path: Path, episodes: int) -> dict[str, bytes]:
-        from training.rl.policies.trained import spec_in
-
         spec = spec_in(path)
         if isinstance(spec, TrainingSpec):
             return _policy_of_file(path, episodes)
@@ -93,8 +97,6 @@ class Command(LineCommand):
         return _model_of_file(path, spec)
 
     def _film(self, checkpoint: Path, file: Path) -> None:
-        from webapp.jobs.policies.film_process import FilmFailed, shoot
-
         try:
             facts = shoot(checkpoint.resolve(), file.resolve())
         except FilmFailed as error:
@@ -109,28 +111,17 @@ class Command(LineCommand):
 
 def _model_of_file(path: Path, spec: Supervised) -> dict[str, bytes]:
     """Return the files of a model. Raises CheckpointError, also where its data set is not here."""
-    from training.data.store import MissingData
-    from training.engine.checkpoints import CheckpointError, Progress, read_checkpoint
-    from training.supervised.models.loader import package
-    from training.tasks.supervised import judge_model, trained_model
-    from webapp.formatting import display_usd
-
     progress = Progress.decode(read_checkpoint(path), spec)
     cost = f"{display_usd(progress.cost_picodollars)} up to this checkpoint"
     name = f"{spec.subject}, epoch {progress.round_no:,}"
     try:
         judged = judge_model(path)
-        return package(trained_model(path, name=name, cost=cost, simulated=None, judged=judged))
+        return package_model(trained_model(path, name=name, cost=cost, simulated=None, judged=judged))
     except MissingData as missing:
         raise CheckpointError(str(missing)) from None
 
 
 def _policy_of_file(path: Path, episodes: int) -> dict[str, bytes]:
-    from training.rl.policies.loader import package
-    from training.rl.policies.model_card import EvaluationScore, model_card
-    from training.rl.policies.trained import TrainedPolicy
-    from webapp.formatting import display_usd
-
     trained = TrainedPolicy.read(path)
     judged = (
         _played(trained, episodes)
@@ -139,18 +130,11 @@ def _policy_of_file(path: Path, episodes: int) -> dict[str, bytes]:
     )
     cost = f"{display_usd(trained.progress.cost_picodollars)} up to this checkpoint"
     name = f"{trained.spec.environment.id}, round {trained.progress.round_no:,}"
-    return package(trained, model_card(trained, name=name, judged=judged, cost=cost, simulated=None))
+    return package_policy(trained, model_card(trained, name=name, judged=judged, cost=cost, simulated=None))
 
 
 def _played(trained: TrainedPolicy, episodes: int) -> EvaluationScore:
     """Return episodes played now, as a job's evaluation plays them."""
-    from training.calls.evaluate import EvaluateRequest
-    from training.engine.codec import decode
-    from training.engine.messages import Call
-    from training.functions.body import WarmCache
-    from training.functions.evaluate import evaluate
-    from training.rl.policies.model_card import EvaluationScore
-
     spec, seeds = trained.spec, tuple(range(episodes))
     request = EvaluateRequest(environment=spec.environment, episode_seeds=seeds)
     call = Call(

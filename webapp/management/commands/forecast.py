@@ -7,7 +7,11 @@ from argparse import ArgumentParser
 from dataclasses import asdict
 from typing import Any
 
+from cloud.timing.forecast import NoForecast
 from webapp.jobs.form.spec_documents import SpecError, add_spec_arguments, read_spec
+from webapp.jobs.launch.forecast_panel import headline, panel
+from webapp.jobs.launch.forecasts import forecast_of
+from webapp.jobs.services import limits
 from webapp.management.command import LineCommand
 
 
@@ -19,11 +23,6 @@ class Command(LineCommand):
         parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from cloud.timing.forecast import NoForecast
-        from webapp.jobs.launch.forecast_panel import headline, panel
-        from webapp.jobs.launch.forecasts import forecast_of
-        from webapp.jobs.services import limits
-
         try:
             spec = read_spec(options["spec"], options["changes"], limits())
             found = forecast_of(spec)

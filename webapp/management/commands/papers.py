@@ -15,9 +15,11 @@ from django.core.management.base import CommandError
 from research.calculation import find, write
 from research.calculation import names as calculations
 from research.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
+from research.reports.report import write_report
 from research.runs.archive import join_archives
 from research.runs.run_file import RunLocked, papers_folder, run_file
 from research.runs.runner import LOCKED_EXIT, ExperimentRunner, RunChoice
+from research.runs.seed_run import RunFailed, SeedRun
 from research.skill import why_not_skilled
 from webapp.management.command import WRONG_INPUT_EXIT, LineCommand, on_stop_signals
 from webapp.papers.figures import RESULTS, find_result
@@ -174,8 +176,6 @@ class Command(LineCommand):
             sys.exit(1)
 
     def _seed(self, experiment: Experiment, cells: list[Any], folder: Path, *, quick: bool) -> None:
-        from research.runs.seed_run import RunFailed, SeedRun
-
         if len(cells) != 1:
             raise CommandError(
                 f"`papers seed` does one run; this chooses {len(cells)}.", returncode=WRONG_INPUT_EXIT
@@ -194,8 +194,6 @@ class Command(LineCommand):
     def _report(
         self, name: str, experiment: Experiment, folder: Path, *, quick: bool, draws: int, as_json: bool
     ) -> None:
-        from research.reports.report import write_report
-
         target = folder if quick else RESULTS
         results = write_report(name, experiment, folder, target, quick=quick, draws=draws)
         if as_json:

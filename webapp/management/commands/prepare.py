@@ -11,9 +11,12 @@ from django.db.migrations.executor import MigrationExecutor
 from webapp.accounts.models import User
 from webapp.accounts.services import create_person, one_time_sign_in_path
 from webapp.data_folder import FolderRefused, close_contents
+from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job
+from webapp.jobs.services import submit_job
 from webapp.leases import expire_dead
 from webapp.management.command import LineCommand
+from webapp.resources import scanner
 from webapp.static_files import collect_if_changed
 
 DEMO_SIGN_IN = "The demo account's sign-in: "  # what follows is a path; `manage.py up` reads this line
@@ -61,8 +64,6 @@ class Command(LineCommand):
 
     def _look_at_the_clouds(self) -> None:
         """What a server that died left running is ended before anything new begins."""
-        from webapp.resources import scanner
-
         if scanner.scanned_connections():
             try:
                 call_command("reconcile", within=_LOOK_WITHIN_S, stdout=self.stdout)
@@ -74,9 +75,6 @@ class Command(LineCommand):
 def create_demo() -> None:
     """Create the demo account with its project and job in one transaction: a start may be killed at any
     moment."""
-    from webapp.jobs.form.presets import presets
-    from webapp.jobs.services import submit_job
-
     user = create_person(DEMO_EMAIL)
     spec = presets()["hopper-simulated"].spec
     stop = spec.training.stop.model_copy(update={"env_steps": DEMO_STEPS})

@@ -12,6 +12,9 @@ from typing import Any
 
 from training.engine.messages import CheckpointSaved, Evaluated, RoundFinished
 from training.rl.policies.film import still_of
+from webapp.jobs.form.presets import presets
+from webapp.jobs.policies.film_process import short_films
+from webapp.jobs.running.headless import Headless
 from webapp.management.command import LineCommand
 from webapp.overview.recording import FILMS, PRESET, RECORDING
 
@@ -33,10 +36,6 @@ class Command(LineCommand):
         parser.add_argument("--steps", type=int, default=300_000, help="how long to train")
 
     def handle(self, *args: Any, folder: Path, steps: int, **options: Any) -> None:
-        from webapp.jobs.form.presets import presets
-        from webapp.jobs.policies.film_process import short_films
-        from webapp.jobs.running.headless import Headless
-
         spec = presets()[PRESET].spec
         stop = spec.training.stop.model_copy(update={"env_steps": steps})
         spec = spec.model_copy(update={"training": spec.training.model_copy(update={"stop": stop})})

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cloud.money.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.money.billing.work import WorkError
+from cloud.timing.numbers.quantity import ProfileError
+from cloud.timing.place import TimingPlace
+from webapp.jobs.billing import retiming
+from webapp.jobs.billing.retiming import RunToRetime, words
 from webapp.management.command import LineCommand
-
-if TYPE_CHECKING:
-    from cloud.money.billing.price_book import PriceBook
-    from cloud.timing.place import TimingPlace
-    from webapp.jobs.billing.retiming import RunToRetime
 
 _MOST_DRAWS = 10_000
 
@@ -35,11 +36,6 @@ class Command(LineCommand):
         add("--json", action="store_true", dest="as_json", help="one JSON document")
 
     def handle(self, *, run: str, **options: Any) -> None:
-        from cloud.money.billing.price_book import PriceError, UnknownSku
-        from cloud.money.billing.work import WorkError
-        from cloud.timing.numbers.quantity import ProfileError
-        from webapp.jobs.billing.retiming import words
-
         try:
             document = _document(run, options)
         except (WorkError, ProfileError, PriceError, UnknownSku, OSError) as error:
@@ -48,10 +44,6 @@ class Command(LineCommand):
 
 
 def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    from cloud.money.billing.price_book import PriceBook
-    from cloud.money.billing.work import WorkError
-    from webapp.jobs.billing import retiming
-
     if not 0 <= options["draws"] <= _MOST_DRAWS:
         raise WorkError(f"--draws must be between 0 and {_MOST_DRAWS:,}")
     run = retiming.stored_run(name)
@@ -71,6 +63,4 @@ def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _place(run: RunToRetime, profile: str | None, stack: str | None, book: PriceBook) -> TimingPlace:
-    from cloud.timing.place import TimingPlace
-
     return TimingPlace.named(profile or run.options.profile, stack or run.options.stack, run.options, book)

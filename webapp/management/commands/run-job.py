@@ -6,8 +6,13 @@ from argparse import ArgumentParser
 from typing import Any
 
 from cloud.workers.processes import die_with_parent
+from webapp.jobs.models import Job
+from webapp.jobs.running.graceful_exit import GracefulExit
+from webapp.jobs.running.recovery import hand_back
+from webapp.jobs.running.runner import run_job
 from webapp.management.command import LineCommand
 from webapp.open_connections import raise_descriptor_limit
+from webapp.resources.register import holder
 
 _SIMULATED_NICENESS = 10
 """A virtual clock does not notice that its work gives way to pages and to training that people wait for."""
@@ -27,12 +32,6 @@ class Command(LineCommand):
         # Ctrl-C reaches the whole group of processes; the supervisor decides who ends when.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         # While these load, Python may not answer for seconds; SIGTERM then ends the process, which has no lease yet.
-        from webapp.jobs.models import Job
-        from webapp.jobs.running.graceful_exit import GracefulExit
-        from webapp.jobs.running.recovery import hand_back
-        from webapp.jobs.running.runner import run_job
-        from webapp.resources.register import holder
-
         leaving = GracefulExit(lambda: hand_back(job_id=job_id, owner=owner))
         leaving.listen()
         if Job.objects.filter(pk=job_id, simulated=True).exists():

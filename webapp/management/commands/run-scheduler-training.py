@@ -6,7 +6,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from cloud.workers.processes import die_with_parent
+from webapp.jobs.launch.job_memory import limit_to_most
+from webapp.jobs.running.graceful_exit import GracefulExit
 from webapp.management.command import LineCommand
+from webapp.schedulers.leases import hand_back
+from webapp.schedulers.training_run import run_training
 
 _NICENESS = 10
 """Low priority: pages and jobs go first, and the virtual clock of a training is not affected."""
@@ -25,11 +29,6 @@ class Command(LineCommand):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides who ends when
         os.nice(_NICENESS)
         # While these load, Python may not answer for seconds; SIGTERM then ends the process, which has no lease yet.
-        from webapp.jobs.launch.job_memory import limit_to_most
-        from webapp.jobs.running.graceful_exit import GracefulExit
-        from webapp.schedulers.leases import hand_back
-        from webapp.schedulers.training_run import run_training
-
         leaving = GracefulExit(lambda: hand_back(training_id, owner))
         leaving.listen()
         limit_to_most()

@@ -16,8 +16,12 @@ from webapp.accounts.models import Project, Role
 from webapp.jobs.form.spec_documents import SpecError, set_value
 from webapp.jobs.form.spec_problems import problems
 from webapp.management.command import FAILED_EXIT, LineCommand, on_stop_signals
-from webapp.schedulers import queries, services
+from webapp.schedulers import queries, search, services
+from webapp.schedulers.models import TrainingState
+from webapp.schedulers.persist import described, exported
 from webapp.schedulers.request import TrainingRequest
+from webapp.schedulers.text import gap, step_line, version_line
+from webapp.schedulers.training_run import run_training
 
 
 class Command(LineCommand):
@@ -68,9 +72,6 @@ class Command(LineCommand):
             self.refuse(str(error))
 
     def _train(self, options: dict[str, Any]) -> None:
-        from webapp.schedulers.models import TrainingState
-        from webapp.schedulers.text import version_line
-
         if options["resume"] is not None:
             training = queries.trainings_of(self._project).filter(pk=options["resume"]).first()
             if training is None:
@@ -92,9 +93,6 @@ class Command(LineCommand):
         self._say({"kind": "version", "id": version.key, **version.facts}, version_line(version))
 
     def _search(self, options: dict[str, Any]) -> None:
-        from webapp.schedulers import search
-        from webapp.schedulers.models import TrainingState
-
         if not options["real"]:
             options["changes"] = ["scheduling.episodes=0", *options["changes"]]
         request = read_request(self._project, options)
@@ -113,9 +111,6 @@ class Command(LineCommand):
             )
 
     def _list(self, options: dict[str, Any]) -> None:
-        from webapp.schedulers.persist import described
-        from webapp.schedulers.text import version_line
-
         versions = list(queries.versions_of(self._project))
         for version in versions:
             self._say(described(version), version_line(version))
@@ -123,9 +118,6 @@ class Command(LineCommand):
             self.stdout.write("No scheduler is trained yet: manage.py schedulers train cartpole")
 
     def _show(self, options: dict[str, Any]) -> None:
-        from webapp.schedulers.persist import described
-        from webapp.schedulers.text import gap, version_line
-
         version = self._version(options["id"])
         self._say(described(version), version_line(version))
         if not self._as_json:
@@ -133,8 +125,6 @@ class Command(LineCommand):
                 self.stdout.write(f"  {line.title:<20}{line.rehearsed:>12} rehearsed {line.real:>12} real")
 
     def _export(self, options: dict[str, Any]) -> None:
-        from webapp.schedulers.persist import exported
-
         text = json.dumps(exported(self._version(options["id"])), indent=None if self._as_json else 2)
         if options["file"] is None:
             self.stdout.write(text)
@@ -153,9 +143,6 @@ class Command(LineCommand):
 
     def _run(self, training: Any) -> None:
         """Run the training in this process, with the worker's code. After Ctrl-C it can be continued later."""
-        from webapp.schedulers.text import step_line
-        from webapp.schedulers.training_run import run_training
-
         hand_over = threading.Event()
         on_stop_signals(hand_over.set)
 

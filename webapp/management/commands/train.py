@@ -7,15 +7,17 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from training.engine.checkpoints import CheckpointError
 from training.engine.messages import FAILED_ENDS
 from webapp.jobs.form.spec_documents import SpecError, add_spec_arguments, read_spec
+from webapp.jobs.running.checkpoint_files import CheckpointNotWritten
+from webapp.jobs.running.headless import Headless
+from webapp.jobs.services import limits
+from webapp.jobs.spec import JobSpec
 from webapp.management.command import FAILED_EXIT, LineCommand, on_stop_signals
-
-if TYPE_CHECKING:
-    from webapp.jobs.running.headless import Headless
-    from webapp.jobs.spec import JobSpec
+from webapp.management.training_progress import ProgressLine
 
 
 class Command(LineCommand):
@@ -39,11 +41,6 @@ class Command(LineCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from training.engine.checkpoints import CheckpointError
-        from webapp.jobs.running.checkpoint_files import CheckpointNotWritten
-        from webapp.jobs.running.headless import Headless
-        from webapp.jobs.services import limits
-
         try:
             spec = read_spec(options["spec"], options["changes"], limits())
             run = Headless(
@@ -69,8 +66,6 @@ class Command(LineCommand):
 
     def _draw(self, run: Headless, spec: JobSpec) -> None:
         """Rounds replace one line; other events stay above it."""
-        from webapp.management.training_progress import ProgressLine
-
         progress = ProgressLine(spec)
         for event in run.events():
             if event.kind == "round":
