@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks import Figure, peers
 from tests.servers import server_process, wait_until
-from webapp.embedded_valkey import embedded_valkey, free_port
+from webapp.processes.embedded_valkey import embedded_valkey, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 _LEAST_PER_S = 1000.0

@@ -24,7 +24,7 @@ from playwright.sync_api import Page, sync_playwright
 from benchmarks import Figure
 from tests.chromium import QUIET, chromium_path
 from tests.servers import ROOT, manage
-from webapp.embedded_valkey import free_port
+from webapp.processes.embedded_valkey import free_port
 
 _TIMES = 5
 _LINK = re.compile(r"(http://\S+)(/sign-in/\S+)")

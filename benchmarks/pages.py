@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks import Figure
 from tests.servers import ROOT, answers, server_process, wait_until
-from webapp.embedded_valkey import free_port
+from webapp.processes.embedded_valkey import free_port
 from webapp.web_server import web_server
 
 _JOBS = 10_000

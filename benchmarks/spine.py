@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import Figure
 from tests.chromium import QUIET, chromium_path
 from tests.servers import ROOT, manage, wait_until
-from webapp.embedded_valkey import free_port
+from webapp.processes.embedded_valkey import free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

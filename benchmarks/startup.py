@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks import Figure
 from tests.servers import ROOT
-from webapp.embedded_valkey import free_port
+from webapp.processes.embedded_valkey import free_port
 
 
 def measure() -> Iterator[Figure]:

@@ -29,7 +29,7 @@ from training.scheduling.decisions import PICODOLLARS
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, ArithmeticRehearsals, rounds_of, speed
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import train_scheduler
-from webapp.papers.figures import RESULTS
+from webapp.comparing.papers.figures import RESULTS
 
 Numbers = npt.NDArray[np.float64]
 EPOCHS = 50

@@ -17,10 +17,10 @@ from typing import Any, Literal
 from cloud.platforms.simulated_options import SimulatedOptions
 from training.engine.messages import Evaluated, RoundFinished
 from training.tasks.supervised_spec import Supervised
+from webapp.comparing.papers.figures import RESULTS
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.papers.figures import RESULTS
 
 SEEDS = tuple(range(5))
 PILOT_SEED = 100

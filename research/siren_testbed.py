@@ -29,8 +29,8 @@ from training.engine.reports import RoundReport
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud
 from training.scheduling.siren.model import SirenWorkload
 from training.tasks.supervised_spec import Supervised
+from webapp.comparing.papers.figures import RESULTS
 from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.papers.figures import RESULTS
 
 SEEDS = tuple(range(5))
 PILOT_SEED = 100

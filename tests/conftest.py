@@ -21,7 +21,7 @@ from tests.chromium import KeptBrowser, NoChromium, chromium_path
 from tests.durations import Durations
 from tests.live_site import KeptSite
 from tests.servers import reserved_port, server_process, wait_until
-from webapp.embedded_valkey import embedded_valkey
+from webapp.processes.embedded_valkey import embedded_valkey
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

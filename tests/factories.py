@@ -74,8 +74,8 @@ def make_job(project: Any = None, user: Any = None, spec: Any = None, **options:
 
 def release_lease(*, job_id: str, epoch: int) -> bool:
     """Release a job's lease, as the end of its run does. Its epoch stays used: later writes under it are refused."""
+    from webapp.database.leases import NOT_HELD
     from webapp.jobs.models import Job
-    from webapp.leases import NOT_HELD
 
     held = Job.objects.filter(pk=job_id, lease_epoch=epoch).exclude(lease_owner="")
     return bool(held.update(**NOT_HELD))

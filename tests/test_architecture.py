@@ -162,10 +162,10 @@ ABOUT_REINFORCEMENT = {
             "comparing/goal_board.py",
             "comparing/goal_results.py",
             "comparing/models.py",
-            "papers",
-            "profiling",
+            "comparing/papers",
+            "resources/profiling",
             "schedulers",
-            "surfaces",
+            "jobs/surfaces",
         ),
         *("jobs/launch/preflight.py", "jobs/launch/job_memory.py"),
         *(
@@ -368,7 +368,7 @@ def test_rooms_above_training_ask_a_loop_and_not_for_its_name() -> None:
 # in `webapp/jobs/launch/platforms.py`.
 ABOUT_ONE_PLATFORM = {
     "webapp/jobs/machines.py",  # the page and the command of the user's own machines
-    "webapp/profiling/services.py",  # memory is measured on AWS Lambda
+    "webapp/resources/profiling/services.py",  # memory is measured on AWS Lambda
     "webapp/resources/late_reports.py",  # only AWS Lambda writes the log that is read
 }
 

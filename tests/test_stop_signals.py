@@ -30,7 +30,7 @@ print("stopped")
 
 def test_a_worker_may_be_asked_to_stop_while_it_is_asked() -> None:
     program = f"""{_AT_EVERY_MOMENT}
-from webapp import worker_stop
+from webapp.processes import worker_stop
 worker_stop.GONE_WITHIN_S = 0.0
 stop = worker_stop.WorkerStop()
 at_every_moment(stop.ask)

@@ -16,10 +16,10 @@ django.setup(set_prefix=False)
 
 # Only now are the models there that pages and consumers import.
 from webapp.asgi_handler import PageHandler  # noqa: E402
-from webapp.gateway.mount import with_gateway  # noqa: E402
+from webapp.connections.gateway.mount import with_gateway  # noqa: E402
+from webapp.http.origins import behind_proxies, own_pages_only  # noqa: E402
+from webapp.http.responses import AddressRedaction  # noqa: E402
 from webapp.jobs.events.consumers import websocket_urlpatterns  # noqa: E402
-from webapp.origins import behind_proxies, own_pages_only  # noqa: E402
-from webapp.responses import AddressRedaction  # noqa: E402
 from webapp.sharing.consumers import websocket_urlpatterns as shared_urlpatterns  # noqa: E402
 from webapp.upload_limit import upload_limit  # noqa: E402
 

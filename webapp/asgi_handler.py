@@ -26,7 +26,7 @@ from django.urls import set_script_prefix
 
 from cloud.platforms.gateway.asgi import discard_body
 from webapp.api import problems
-from webapp.request_bodies import Bodies, BodyRefused
+from webapp.http.request_bodies import Bodies, BodyRefused
 
 THREADS = 16
 """The most requests that one web process handles at once; further ones wait."""

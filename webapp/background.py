@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.storage_faults import storage_fault
+from webapp.database.storage_faults import storage_fault
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from webapp.limits.models import Counted
+from webapp.accounts.limits.models import Counted
 
 _REDIS_TIMEOUT_S = 0.5
 _PROBE = "readiness"

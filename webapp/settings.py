@@ -80,25 +80,25 @@ CSRF_TRUSTED_ORIGINS = variables.words("CSRF_TRUSTED_ORIGINS") or ([STARLING_BAS
 
 INSTALLED_APPS = [
     "webapp",  # for its commands: up, prepare
-    "webapp.abtests",
+    "webapp.comparing.abtests",
     "webapp.accounts",
     "webapp.alerts",
     "webapp.api",
     "webapp.budgets",
     "webapp.connections",
-    "webapp.gateway",
+    "webapp.connections.gateway",
     "webapp.comparing",
     "webapp.datasets",
     "webapp.jobs",
-    "webapp.limits",
+    "webapp.accounts.limits",
     "webapp.money",
     "webapp.overview",
-    "webapp.predictions",
-    "webapp.profiling",
-    "webapp.projects",
+    "webapp.comparing.predictions",
+    "webapp.resources.profiling",
+    "webapp.overview.projects",
     "webapp.schedulers",
     "webapp.sharing",
-    "webapp.surfaces",
+    "webapp.jobs.surfaces",
     "webapp.resources",
     "webapp.reports",
     "webapp.trackers",
@@ -118,14 +118,14 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "webapp.responses.CompressedPages",
+    "webapp.http.responses.CompressedPages",
     "csp.middleware.CSPMiddleware",
     "webapp.accounts.sessions.SessionsOfReaders",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "webapp.responses.ActionsAskedAgain",
+    "webapp.http.responses.ActionsAskedAgain",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
@@ -166,7 +166,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Counts that limits go by are shared and outlive a restart; figures that are dear to work out stay in their process.
 CACHES = {
-    "default": {"BACKEND": "webapp.limits.counters.SharedCache"},
+    "default": {"BACKEND": "webapp.accounts.limits.counters.SharedCache"},
     "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
 }
 
@@ -222,12 +222,20 @@ CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "background": {"task": "webapp.background.tick", "schedule": 5.0, "options": {"expires": 5.0}},
-    "abtests": {"task": "webapp.abtests.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "abtests": {"task": "webapp.comparing.abtests.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "comparing": {"task": "webapp.comparing.tasks.tick", "schedule": 15.0, "options": {"expires": 15.0}},
-    "predictions": {"task": "webapp.predictions.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "predictions": {
+        "task": "webapp.comparing.predictions.tasks.tick",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
     "schedulers": {"task": "webapp.schedulers.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "reports": {"task": "webapp.reports.tasks.tick", "schedule": 10.0, "options": {"expires": 10.0}},
-    "mailboxes": {"task": "webapp.gateway.tasks.tidy", "schedule": 60.0, "options": {"expires": 60.0}},
+    "mailboxes": {
+        "task": "webapp.connections.gateway.tasks.tidy",
+        "schedule": 60.0,
+        "options": {"expires": 60.0},
+    },
     "resources": {"task": "webapp.resources.tasks.look", "schedule": 10.0, "options": {"expires": 10.0}},
     "alerts": {"task": "webapp.alerts.tasks.tick", "schedule": 2.0, "options": {"expires": 2.0}},
     "anomalies": {
@@ -238,7 +246,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 # Reports of exceptions never show what was posted or what a function held, in debugging either.
-DEFAULT_EXCEPTION_REPORTER_FILTER = "webapp.responses.ValueRedaction"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "webapp.http.responses.ValueRedaction"
 
 # Accounts: an e-mail address and a password.
 AUTH_USER_MODEL = "accounts.User"
@@ -327,12 +335,12 @@ STATIC_ROOT = STARLING_DATA / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
-    "webapp.static_files.AppFinder",
-    "webapp.static_files.VendorFinder",
+    "webapp.http.static_files.AppFinder",
+    "webapp.http.static_files.VendorFinder",
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "webapp.static_files.ManifestStorage"},
+    "staticfiles": {"BACKEND": "webapp.http.static_files.ManifestStorage"},
 }
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 # Maps are for developers' consoles; the rest is packed already.
@@ -347,7 +355,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
-    "filters": {"addresses": {"()": "webapp.responses.AddressRedaction"}},
+    "filters": {"addresses": {"()": "webapp.http.responses.AddressRedaction"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["addresses"]}},
     "root": {"handlers": ["stderr"], "level": variables.text("STARLING_LOG_LEVEL", "INFO").upper()},
     "loggers": {

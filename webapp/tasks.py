@@ -11,24 +11,24 @@ from typing import Any
 
 from celery import shared_task
 
-from webapp.abtests import engine
 from webapp.alerts import anomalies, disk_space, mail_consent, outbox, rules, sources
 from webapp.alerts import services as alerts
 from webapp.background import TASK
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK
 from webapp.comparing import goal_results
+from webapp.comparing.abtests import engine
+from webapp.comparing.predictions import services as predictions
 from webapp.connections import account_setup, connection_check
+from webapp.connections.gateway import services as mailboxes
 from webapp.connections.models import Connection
 from webapp.datasets.reading import READING
-from webapp.gateway import services as mailboxes
 from webapp.jobs.policies.films import FILMING
-from webapp.predictions import services as predictions
+from webapp.jobs.surfaces.measuring import SURVEYING
 from webapp.reports import schedules
 from webapp.reports.bills.bill_reading import BILL_READING
 from webapp.reports.report_builds import BUILDING
 from webapp.resources import late_reports, scanner
-from webapp.surfaces.measuring import SURVEYING
 
 log = logging.getLogger(__name__)
 # Two turns of A/B tests at once would only wait for each other.
@@ -100,7 +100,7 @@ def set_up_connection(connection_id: str, number: int) -> None:
     account_setup.run(connection_id, number)
 
 
-@shared_task(name="webapp.gateway.tasks.tidy")
+@shared_task(name="webapp.connections.gateway.tasks.tidy")
 def tidy_mailboxes() -> None:
     """Every minute: close the boxes of jobs that are over and whose process could not close them."""
     mailboxes.tidy()
@@ -136,7 +136,7 @@ def read_log(job_id: str) -> None:
     late_reports.read(job_id)
 
 
-@shared_task(name="webapp.abtests.tasks.tick")
+@shared_task(name="webapp.comparing.abtests.tasks.tick")
 def advance_tests() -> None:
     """Every few seconds: advance all A/B tests."""
     if not _one_turn_of_tests.acquire(blocking=False):
@@ -147,14 +147,14 @@ def advance_tests() -> None:
         _one_turn_of_tests.release()
 
 
-@shared_task(name="webapp.abtests.tasks.advance", expires=60)
+@shared_task(name="webapp.comparing.abtests.tasks.advance", expires=60)
 def advance_test(test_id: int) -> None:
     """Advance one A/B test, at once after its start."""
     with _one_turn_of_tests:
         engine.advance(test_id)
 
 
-@shared_task(name="webapp.predictions.tasks.tick")
+@shared_task(name="webapp.comparing.predictions.tasks.tick")
 def judge_predictions() -> None:
     """Every few seconds: judge the predictions of jobs that have ended."""
     predictions.judge_ended()

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
-from webapp.open_connections import OpenConnections, of_this_process
+from webapp.processes.open_connections import OpenConnections, of_this_process
 
 _LONGEST_MESSAGE_BYTES = 4096
 """Viewers send nothing: after a short message the socket closes with the reason, after a longer one with 1009."""

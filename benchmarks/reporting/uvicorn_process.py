@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cloud.workers.processes import bound_to_this_process
-from webapp.embedded_valkey import free_port
+from webapp.processes.embedded_valkey import free_port
 from webapp.web_server import web_server
 
 _KB_PER_MB = 1024

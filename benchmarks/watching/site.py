@@ -15,8 +15,8 @@ from django.test import Client
 from tests.factories import make_running_job, make_spec
 from tests.servers import answers, server_process, wait_until
 from webapp.accounts import services as accounts
-from webapp.embedded_valkey import embedded_valkey, free_port
 from webapp.jobs.running.recorder import Recorder
+from webapp.processes.embedded_valkey import embedded_valkey, free_port
 from webapp.web_server import web_server
 
 

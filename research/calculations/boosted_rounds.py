@@ -17,7 +17,7 @@ from research.reports.judging import ENOUGH_SEEDS
 from research.runs.archive import cells_in, find_run
 from research.statistics import holm, student_tails
 from training.statistics.few_seeds import Interval, student_t
-from webapp.papers.figures import RESULTS
+from webapp.comparing.papers.figures import RESULTS
 
 _EXPERIMENTS = {
     "nitro_rewards_fast": "first recipe, 3e-4",

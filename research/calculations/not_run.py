@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from research.calculation import Calculation, ResultTable, Statement
-from webapp.papers.figures import DRAWINGS, FIGURES
+from webapp.comparing.papers.figures import DRAWINGS, FIGURES
 
 _SURFACE = "the surface of any checkpoint, on demand"
 _ATARI = "about 200 processor-seconds for one round of MinionsRL: not tested at scale"

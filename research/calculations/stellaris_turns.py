@@ -19,7 +19,7 @@ from research.reports.outcomes import RunOutcome
 from research.reports.run_cost import PricedRun
 from research.runs.run_file import papers_folder, run_file
 from research.stellaris import HOPPER, LEARNERS, PLACE, SEEDS
-from webapp.papers.figures import RESULTS
+from webapp.comparing.papers.figures import RESULTS
 
 
 class Runs(NamedTuple):

@@ -17,8 +17,8 @@ from research.claims import Meter
 from research.experiment import Cell, experiment_names, find_experiment
 from research.runs.seed_run import drawn_returns, untrained_returns
 from research.skill import targets_by_meter
+from webapp.comparing.papers.figures import RESULTS
 from webapp.jobs.spec import JobSpec
-from webapp.papers.figures import RESULTS
 
 ROWS = RESULTS / "untrained_policies" / "runs.jsonl"
 SEEDS = tuple(range(700, 720))

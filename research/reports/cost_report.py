@@ -42,7 +42,7 @@ from research.reports.run_cost import PricedRun
 from research.reports.verdicts import ClaimVerdict
 from research.runs.run_file import run_file
 from research.statistics import holm
-from webapp.papers.figures import RESULTS
+from webapp.comparing.papers.figures import RESULTS
 
 
 def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summary]) -> Runs:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from webapp.papers.figures import RESULTS
+from webapp.comparing.papers.figures import RESULTS
 
 _PATH = RESULTS / "earlier" / "verdicts.json"
 _RATIOS = ("cheaper", "higher", "sooner")

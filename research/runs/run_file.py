@@ -24,7 +24,7 @@ from typing import Any
 from cloud.money.billing.work_file import RunSegment, read_work_file, segments_in
 from research.experiment import Cell, Experiment
 from research.runs.archive import ArchivedRun, add_run, find_run
-from webapp.papers.figures import RESULTS
+from webapp.comparing.papers.figures import RESULTS
 
 Row = dict[str, Any]
 

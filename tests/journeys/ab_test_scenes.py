@@ -6,11 +6,11 @@ import random
 
 from tests.journeys.scenes import put, spend, submitted
 from training.rl.algorithms.a2c import A2C
-from webapp.abtests.models import ABTest, AbTestState, Pair
-from webapp.abtests.results import results_of
-from webapp.abtests.services import end_test
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
+from webapp.comparing.abtests.models import ABTest, AbTestState, Pair
+from webapp.comparing.abtests.results import results_of
+from webapp.comparing.abtests.services import end_test
 from webapp.job_states import Observed
 from webapp.jobs.models import Job, JobGroup
 from webapp.money.budgets import create_budget

@@ -20,7 +20,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import services
 from webapp.connections.models import CheckState, Connection
 from webapp.connections.sealing import Secret
-from webapp.profiling.models import MemoryProfile, ProfileState
+from webapp.resources.profiling.models import MemoryProfile, ProfileState
 
 ACCOUNT = "111122223333"
 LOW = Quota(

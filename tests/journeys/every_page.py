@@ -59,9 +59,9 @@ from webapp.accounts.models import User
 from webapp.alerts import mail_consent
 from webapp.alerts.rules import EXAMPLES, add_rule
 from webapp.comparing.goal_results import read_finished
+from webapp.comparing.predictions import services as predictions
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
-from webapp.predictions import services as predictions
 
 Act = Callable[[Page], None]
 

@@ -7,8 +7,8 @@ from tests.factories import make_spec
 from tests.journeys import scenes
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
-from webapp.gateway import services
-from webapp.gateway.store import DatabaseStore
+from webapp.connections.gateway import services
+from webapp.connections.gateway.store import DatabaseStore
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 from webapp.jobs.services import submit_job

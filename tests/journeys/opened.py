@@ -8,7 +8,7 @@ from collections.abc import Callable
 from django.template.loader import render_to_string
 from playwright.sync_api import Page
 
-from webapp.storage_faults import FULL
+from webapp.database.storage_faults import FULL
 
 Act = Callable[[Page], None]
 

@@ -9,7 +9,7 @@ from allauth.account.models import EmailAddress
 from webapp.accounts import services
 from webapp.accounts.services import invite
 from webapp.money.budgets import create_budget
-from webapp.projects.services import archive_project
+from webapp.overview.projects.services import archive_project
 
 
 def confirm(user: Any) -> None:

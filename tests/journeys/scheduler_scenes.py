@@ -13,10 +13,10 @@ from training.scaling.agent_weights import as_text
 from training.scheduling.trainer import initial_state
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
+from webapp.jobs.surfaces.models import Surface, SurfaceState
 from webapp.schedulers import persist
 from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.services import request_training
-from webapp.surfaces.models import Surface, SurfaceState
 
 
 def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTraining]:

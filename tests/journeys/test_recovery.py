@@ -21,10 +21,10 @@ from tests.factories import make_job, make_spec
 from tests.servers import reserved_port, server_process, wait_until
 from tests.webapp.bookkeeping import assert_whole
 from training.engine.checkpoints import FileCheckpointStore, Progress
-from webapp.embedded_valkey import embedded_valkey
 from webapp.jobs.models import Job
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.headless import Headless
+from webapp.processes.embedded_valkey import embedded_valkey
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 

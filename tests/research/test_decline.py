@@ -11,8 +11,8 @@ from research.experiment import Cell, Experiment, experiment_names, find_experim
 from research.reports.cost_report import cost_verdicts, late_sentence
 from research.reports.outcomes import RunOutcome, Summary, decline_sentence, training_sentence
 from tests.research.tiny_experiment import CART, TINY
-from webapp.papers.figures import find_result
-from webapp.papers.verdicts import verdict
+from webapp.comparing.papers.figures import find_result
+from webapp.comparing.papers.verdicts import verdict
 
 SEEDS = range(5)
 

@@ -18,9 +18,9 @@ from research.reports.preregistration import declaration, numbers_hash, priced_w
 from research.reports.report import write_report
 from research.runs.archive import cells_in
 from research.runs.run_file import RESULTS
-from webapp.papers import figures
-from webapp.papers.figures import FIGURES, find_result
-from webapp.papers.pages import page_of
+from webapp.comparing.papers import figures
+from webapp.comparing.papers.figures import FIGURES, find_result
+from webapp.comparing.papers.pages import page_of
 
 # Every figure with something to repeat; the others draw architectures.
 REQUESTED = {

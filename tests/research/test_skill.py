@@ -14,7 +14,7 @@ from research.experiment import experiment_names, find_experiment
 from research.runs.run_file import run_file
 from research.skill import Span, add_skill, first_readings, spans, target_rows, why_not_skilled
 from tests.research.tiny_experiment import CART, TINY
-from webapp.papers.figures import RESULTS
+from webapp.comparing.papers.figures import RESULTS
 
 
 def write_pilots(data: Path, *, untrained: float, first: float, last: float) -> None:

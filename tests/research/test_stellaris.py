@@ -26,7 +26,7 @@ from research.scheduler_training import RehearsedTraining
 from research.stellaris import LEARNERS, ROUND, SEEDS
 from tests.research.tiny_experiment import CART, TINY
 from training.loops.staleness_aware import StalenessAware
-from webapp.papers.verdicts import verdict
+from webapp.comparing.papers.verdicts import verdict
 
 NAMES = (
     "stellaris_82k",

@@ -12,7 +12,7 @@ from research.calculations import untrained_policies
 from research.calculations.untrained_policies import best_held, rows, targets_in_use
 from research.experiment import experiment_names, find_experiment
 from research.runs.seed_run import drawn_returns, untrained_returns
-from webapp.papers.figures import RESULTS
+from webapp.comparing.papers.figures import RESULTS
 
 
 def held_by_hand(returns: list[float], meter: str) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from webapp.abtests.models import ABTest
 from webapp.clock import SYSTEM_CLOCK
+from webapp.comparing.abtests.models import ABTest
 from webapp.jobs.models import Job, JobGroup
 from webapp.money.budgets import create_budget
 

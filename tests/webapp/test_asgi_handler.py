@@ -86,7 +86,7 @@ urlpatterns = [
 @pytest.fixture
 def handler(settings: Any) -> Iterator[PageHandler]:
     settings.ROOT_URLCONF = __name__
-    settings.MIDDLEWARE = ["webapp.responses.CompressedPages"]
+    settings.MIDDLEWARE = ["webapp.http.responses.CompressedPages"]
     _seen.clear()
     handler = PageHandler()
     yield handler

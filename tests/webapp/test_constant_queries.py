@@ -37,11 +37,11 @@ from webapp.jobs.list import actions
 from webapp.jobs.list.run_table import save_view
 from webapp.jobs.models import Film, JobGroup
 from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.surfaces.models import Surface
 from webapp.money.budgets import create_budget
-from webapp.profiling.models import MemoryProfile
 from webapp.reports.models import CloudBill, ReportFile
 from webapp.reports.schedules import add_schedule
-from webapp.surfaces.models import Surface
+from webapp.resources.profiling.models import MemoryProfile
 
 pytestmark = pytest.mark.django_db
 

@@ -15,10 +15,10 @@ from tests.webapp.ab_test_rows import make_ab_test
 from tests.webapp.data_tables import make_data_set
 from tests.webapp.scheduler_rows import make_rows
 from tests.webapp.trackers.rows import make_tracker
-from webapp.abtests.models import ABTest
 from webapp.accounts.models import Invitation, Membership
 from webapp.accounts.services import invite
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
+from webapp.comparing.abtests.models import ABTest
 from webapp.connections.models import Connection, SealedSecret
 from webapp.datasets.models import DataSet
 from webapp.jobs.events.consumers import websocket_urlpatterns

@@ -13,7 +13,7 @@ from tests.webapp.spoiled_database import failing_at
 from webapp.accounts.models import User
 from webapp.jobs.models import Job
 from webapp.management.commands.prepare import DEMO_SIGN_IN
-from webapp.startup_patience import StartupPatience, Waiting
+from webapp.processes.startup_patience import StartupPatience, Waiting
 
 pytestmark = pytest.mark.django_db
 

@@ -29,17 +29,18 @@ from tests.webapp.reports.test_report_schedules import Scene
 from training.data.readers.choice import Choice
 from training.engine.checkpoints import CheckpointError
 from training.rl.policies.film import still_of
-from webapp import private_files, storage_faults
+from webapp import private_files
 from webapp.accounts.models import Project
+from webapp.database import storage_faults
 from webapp.datasets import services
 from webapp.datasets.models import DataSet, DataState
-from webapp.embedded_valkey import embedded_valkey
 from webapp.jobs.lineage import Source, remember
 from webapp.jobs.models import FilmState, OriginKind
 from webapp.jobs.policies import films
 from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
 from webapp.jobs.policies.film_process import film_path
 from webapp.jobs.running.run_log import RunLog
+from webapp.processes.embedded_valkey import embedded_valkey
 from webapp.reports import report_builds
 from webapp.reports.models import CloudBill, FileState, ReportFile, Sending, SendingState
 from webapp.reports.report_query import Question

@@ -15,7 +15,7 @@ import pytest
 
 from tests.limited_site import EARLY, LARGE, NEVER, PAGE, UPGRADE, served
 from tests.servers import ROOT, reserved_port, wait_until
-from webapp.open_connections import client_address
+from webapp.processes.open_connections import client_address
 from webapp.web_server import web_server
 
 _US, _ATTACKER = "127.0.0.1", "127.0.0.2"

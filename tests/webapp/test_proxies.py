@@ -10,7 +10,7 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
 from webapp.asgi_handler import PageHandler
-from webapp.origins import behind_proxies
+from webapp.http.origins import behind_proxies
 
 pytestmark = pytest.mark.asyncio
 

@@ -14,8 +14,8 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from webapp import request_bodies
 from webapp.asgi_handler import PageHandler
+from webapp.http import request_bodies
 
 pytestmark = pytest.mark.asyncio
 MEGABYTE = b"x" * 2**20

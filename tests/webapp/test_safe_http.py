@@ -13,7 +13,7 @@ from hypothesis import given, strategies
 
 from tests.receivers import WebReceiver, web_receiver
 from tests.servers import reserved_port
-from webapp import safe_http
+from webapp.http import safe_http
 
 
 @pytest.fixture

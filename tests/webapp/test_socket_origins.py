@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webapp.origins import opened_by_own_page
+from webapp.http.origins import opened_by_own_page
 
 
 def _opened(origin: str | None, host: str, scheme: str = "ws") -> bool:

@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from webapp.form_versions import FormVersion, Value
+from webapp.http.form_versions import FormVersion, Value
 
 
 class UserManager(BaseUserManager["User"]):

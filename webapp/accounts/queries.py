@@ -6,7 +6,7 @@ from allauth.account.models import EmailAddress
 from django.db.models import Case, Exists, IntegerField, OuterRef, QuerySet, Value, When
 
 from webapp.accounts.models import Membership, Project, Role, User
-from webapp.responses import or_404
+from webapp.http.responses import or_404
 
 
 def confirmed_addresses(user: User) -> list[str]:

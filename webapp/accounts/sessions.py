@@ -9,7 +9,7 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 
-from webapp.database_faults import lacks_storage
+from webapp.database.faults import lacks_storage
 
 log = logging.getLogger(__name__)
 _READS = ("GET", "HEAD")

@@ -21,7 +21,7 @@ from webapp.alerts.models import Channel, ChannelKind, DeliveryState
 from webapp.alerts.senders import mail
 from webapp.alerts.text import DELIVERY_SHOWN, WAY_ICONS, WAYS, channel_status, mail_readers, readers
 from webapp.connections.sealing import Secret
-from webapp.form_versions import FormVersion, refuse_if_stale, version_of
+from webapp.http.form_versions import FormVersion, refuse_if_stale, version_of
 
 _LOG_A_PAGE = 25
 

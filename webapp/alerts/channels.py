@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.views.decorators.debug import sensitive_variables
 
-from webapp import doorbell, safe_http
+from webapp import doorbell
 from webapp.alerts import mail_consent, project_mail
 from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import (
@@ -29,6 +29,7 @@ from webapp.alerts.senders import chat
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.sealing import Secret
+from webapp.http import safe_http
 
 CHANNELS_A_PROJECT = 20
 ADDRESSES_A_CHANNEL = 20

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from webapp import safe_http
+from webapp.http import safe_http
 
 _thread = threading.local()
 _hook_lock = threading.Lock()

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from webapp.accounts.models import Membership
 from webapp.alerts.models import Alert, AlertKind, AlertState, Channel, Delivery, Rule, Seen, Severity
-from webapp.responses import or_404
+from webapp.http.responses import or_404
 
 IN_BELL = 6
 MOST_COUNTED = 100

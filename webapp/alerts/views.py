@@ -19,7 +19,7 @@ from webapp.alerts.message import path_to
 from webapp.alerts.models import Alert, AlertKind, AlertState
 from webapp.alerts.senders import mail
 from webapp.alerts.text import ICONS, SNOOZE_WORDS, TONES
-from webapp.database_faults import dispensable_write
+from webapp.database.faults import dispensable_write
 
 ALERTS_A_PAGE = 50
 MOST_KEPT = 50

@@ -10,11 +10,11 @@ from django.http import HttpRequest
 from ninja.security import HttpBearer
 
 from webapp.accounts.access import membership_for
+from webapp.accounts.limits.counters import RateLimits
 from webapp.accounts.models import Membership, Project
 from webapp.api.models import Caller, TokenScope
 from webapp.api.problems import ApiRefused
 from webapp.api.tokens import caller_of_key
-from webapp.limits.counters import RateLimits
 
 _WORDS = {
     TokenScope.READ: "read",

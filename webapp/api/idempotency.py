@@ -10,10 +10,10 @@ from django.db import transaction
 from django.http import HttpResponse
 from pydantic import BaseModel
 
-from webapp.abtests.models import ABTest
 from webapp.accounts.models import Project
 from webapp.api.models import Made
 from webapp.api.problems import ApiRefused
+from webapp.comparing.abtests.models import ABTest
 from webapp.jobs.models import Job, JobGroup
 
 REPLAYED = "Idempotency-Replayed"

@@ -17,22 +17,22 @@ from pydantic import BaseModel, Field
 from cloud.timing.forecast import NoForecast
 from webapp.accounts.services import MembershipError, ProjectRefused
 from webapp.alerts.channels import ChannelRefused
+from webapp.comparing.predictions.predict import NoPrediction
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.services import ConnectionRefused
+from webapp.database.storage_faults import storage_fault
 from webapp.datasets.services import ChoiceRefused, DataRefused
+from webapp.http.responses import GoneObject
 from webapp.jobs.form.drafts import DraftRefused
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.services import SpecRefused
 from webapp.money.budgets import BudgetRefused
-from webapp.predictions.predict import NoPrediction
-from webapp.profiling.services import ProfileRefused
-from webapp.projects.services import ProjectBusy
+from webapp.overview.projects.services import ProjectBusy
 from webapp.reports.bills.bill_reading import NotTaken
 from webapp.reports.report_builds import TooMany
-from webapp.responses import GoneObject
+from webapp.resources.profiling.services import ProfileRefused
 from webapp.schedulers.services import TrainingRefused
 from webapp.sharing.services import LinkRefused
-from webapp.storage_faults import storage_fault
 
 log = logging.getLogger(__name__)
 

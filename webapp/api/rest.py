@@ -22,10 +22,10 @@ from webapp.api.description import Description
 from webapp.api.routes.choices import choices
 from webapp.api.tokens import record_action
 from webapp.connections.sealing import Secret
+from webapp.http.request_bodies import check_values
 from webapp.jobs.form.document_languages import MEDIA_TYPES, parse
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.form.spec_problems import problems as sentences
-from webapp.request_bodies import check_values
 
 VERSION = "1.0"
 _SAFE = ("GET", "HEAD", "OPTIONS")

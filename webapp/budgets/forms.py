@@ -10,8 +10,8 @@ from django import forms
 
 from webapp.accounts.models import User
 from webapp.budgets.display import CLOUDS
-from webapp.form_versions import FormVersion, version_of
 from webapp.formatting import read_whole
+from webapp.http.form_versions import FormVersion, version_of
 from webapp.jobs.list.actions import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import BUDGET_DECIMALS, MOST_USD, exact_usd, picodollars, read_usd

@@ -23,13 +23,13 @@ from webapp.accounts.models import Membership, Project
 from webapp.budgets.display import period_words, summarize_budget, summarize_budgets
 from webapp.budgets.forms import BudgetForm, NewBudgetForm, budget_version, form_of
 from webapp.clock import SYSTEM_CLOCK
-from webapp.form_versions import refuse_if_stale
 from webapp.formatting import display_usd, read_whole
+from webapp.http.form_versions import refuse_if_stale
+from webapp.http.responses import or_404
 from webapp.jobs.launch.forecasts import calibration_sentence
 from webapp.jobs.models import Job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
 from webapp.money.models import Budget, BudgetScope
-from webapp.responses import or_404
 
 
 @live_page()

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 
 from training.rl.environments import catalogue
 from webapp.comparing.models import GoalResult
+from webapp.comparing.papers import figures
 from webapp.job_states import Observed
 from webapp.jobs.charts.score_curves import RunCurve, arrival, own_curves_of
 from webapp.jobs.models import Job
 from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.papers import figures
 
 AT_ONCE = 50
 _ENDED = (Observed.SUCCEEDED, Observed.FAILED)

@@ -24,6 +24,7 @@ from webapp.comparing.groups import MOST_SIDES, Picked, group_rows, list_groups,
 from webapp.comparing.pareto import plane
 from webapp.comparing.sweeps import SweepForm, SweepRefused, base_of, launch_sweep
 from webapp.formatting import read_whole
+from webapp.http.responses import or_404
 from webapp.job_states import ACTIVE, TERMINAL
 from webapp.jobs.billing.bill_panel import cap_of_jobs
 from webapp.jobs.list import run_table
@@ -33,7 +34,6 @@ from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds
 from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import picodollars
 from webapp.money.models import Budget
-from webapp.responses import or_404
 
 GROUPS_A_PAGE = 50
 MEASURED_AT_ONCE = 8

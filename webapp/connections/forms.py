@@ -21,8 +21,8 @@ from webapp.connections.models import (
     SetUp,
 )
 from webapp.connections.sealing import Secret
-from webapp.form_versions import FormVersion, Value, version_of
 from webapp.formatting import read_whole
+from webapp.http.form_versions import FormVersion, Value, version_of
 
 _AWS_REGION = RegexValidator(r"^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$", "A region looks like eu-central-1.")
 _AZURE_REGION = RegexValidator(

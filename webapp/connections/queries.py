@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 
 from webapp.connections.models import CheckState, Connection, SealedRow, SealedSecret, SetUp
+from webapp.http.responses import or_404
 from webapp.job_states import TERMINAL
-from webapp.responses import or_404
 
 GIVEN_UP_AFTER = timedelta(seconds=30)
 """A requested test counts as given up after this time, a running one after three times as long."""

@@ -22,7 +22,7 @@ from webapp.connections import account_setup, connection_check, forms, iam_docum
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import Connection, ConnectionKind
 from webapp.connections.text import WAYS, before_set_up, connection_status, rows, set_up_status, step_rows
-from webapp.form_versions import FormVersion, refuse_if_stale
+from webapp.http.form_versions import FormVersion, refuse_if_stale
 
 _JOBS_SHOWN = 8
 

@@ -7,9 +7,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from webapp.datasets.models import DataSet, DataState
+from webapp.http.responses import or_404
 from webapp.job_states import TERMINAL
 from webapp.jobs.models import Job
-from webapp.responses import or_404
 
 
 def data_sets_of(project: Any) -> QuerySet[DataSet]:

@@ -24,7 +24,7 @@ from webapp.clock import Clock
 from webapp.datasets import files
 from webapp.datasets.models import DataSet, DataState
 from webapp.jobs.models import Job
-from webapp.worker_stop import worker_stop
+from webapp.processes.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
 

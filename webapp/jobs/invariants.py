@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from django.db.models import Count, F, Max, Min, Q
 
-from webapp.database_snapshot import database_snapshot
+from webapp.database.snapshot import database_snapshot
 from webapp.job_states import ACTIVE, SUCCESSORS, TERMINAL, Observed
 from webapp.jobs.models import EventKind, Job
 from webapp.jobs.running.job_slots import core_places, on_cores, waiting_for_core

@@ -18,9 +18,9 @@ from cloud.platforms.hosts import HostsOptions
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.connections.gateway import queries, services
+from webapp.connections.gateway.queries import CallingMachines
 from webapp.formatting import plural
-from webapp.gateway import queries, services
-from webapp.gateway.queries import CallingMachines
 from webapp.job_states import TERMINAL
 from webapp.jobs.launch.requirements import is_loopback
 from webapp.jobs.models import Job

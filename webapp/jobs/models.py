@@ -16,9 +16,9 @@ from django.db.models import F, Q
 from django.utils.functional import cached_property
 
 from webapp.background import BackgroundWork
+from webapp.database.leases import Leased
 from webapp.job_states import Observed
 from webapp.jobs.reasons import ReasonCode
-from webapp.leases import Leased
 from webapp.money.amounts import Unreal, unreal_word
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from django.db.models import F, QuerySet
 
 from training.tasks.kinds import declaration_of
 from webapp.clock import SYSTEM_CLOCK
+from webapp.http.responses import GoneObject, or_404
 from webapp.jobs.billing.bill_panel import job_cap
 from webapp.jobs.billing.burn_rate import forecast_spending
 from webapp.jobs.charts.figures import point_of
@@ -23,7 +24,6 @@ from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import RENT, Account, ChargeState
-from webapp.responses import GoneObject, or_404
 
 EVENTS_IN_SNAPSHOT = 50
 EVENTS_AT_ONCE = 500

@@ -17,6 +17,7 @@ from webapp import doorbell
 from webapp.accounts.access import ARCHIVED
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database.leases import NOT_HELD, is_idle
 from webapp.formatting import display_usd
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_log import EventEntry, append_events, note, transition
@@ -34,7 +35,6 @@ from webapp.jobs.reasons import (
     waits_for_storage,
 )
 from webapp.jobs.spec import JobSpec, Limits
-from webapp.leases import NOT_HELD, is_idle
 from webapp.money.amounts import display_least_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account

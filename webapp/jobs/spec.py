@@ -16,9 +16,9 @@ from cloud.platforms.options import PLATFORMS, PlatformOptions
 from training.base_model import FrozenModel
 from training.spec import TrainingSpec
 from training.tasks.kinds import AnyTraining
+from webapp.http.request_bodies import check_values
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.money.amounts import BUDGET_DECIMALS
-from webapp.request_bodies import check_values
 
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
 AnyPlatformOptions = Annotated[PlatformOptions, Field(discriminator="kind")]

@@ -20,6 +20,7 @@ from django.conf import settings
 
 from training.engine.memory_limit import kills_for_memory
 from webapp.clock import SYSTEM_CLOCK
+from webapp.database.leases import is_idle, new_owner
 from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE
 from webapp.jobs.billing import bills
@@ -31,8 +32,7 @@ from webapp.jobs.running.graceful_exit import LEAVE_WITHIN_S
 from webapp.jobs.running.job_slots import core_places, core_sentence, needs_core, places, waiting_for_core
 from webapp.jobs.running.recovery import check_jobs, hand_back, record_exit
 from webapp.jobs.running.storage_wait import leave_to_others, resume_with_storage
-from webapp.leases import is_idle, new_owner
-from webapp.worker_stop import worker_stop
+from webapp.processes.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
 

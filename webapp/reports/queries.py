@@ -9,11 +9,11 @@ from django.db.models import Prefetch, QuerySet
 from django.http import Http404
 
 from webapp.accounts.models import Project
+from webapp.http.responses import or_404
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import BilledPeriod, CloudBill, FileState, ReportFile, Schedule, Sending
 from webapp.reports.report_query import BY, Question
 from webapp.reports.schedules import next_day
-from webapp.responses import or_404
 
 _FILES_SHOWN = 20
 _SENDINGS_SHOWN = 3

@@ -17,11 +17,11 @@ from webapp.alerts.models import AlertKind, Severity
 from webapp.alerts.services import raise_alert
 from webapp.background import Attempt, LifeCycle, WorkRefused, send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database.storage_faults import storage_fault
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import FileState, ReportFile
 from webapp.reports.report_query import Question
-from webapp.storage_faults import storage_fault
 
 log = logging.getLogger(__name__)
 

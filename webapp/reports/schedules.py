@@ -26,6 +26,7 @@ from webapp.alerts.models import AlertKind, Severity
 from webapp.alerts.senders.mail import NO_SERVER
 from webapp.alerts.services import raise_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database.storage_faults import storage_fault
 from webapp.formatting import display_usd
 from webapp.reports.columns import prices_sentence
 from webapp.reports.files.formats import FORMATS, make
@@ -33,7 +34,6 @@ from webapp.reports.models import Every, Schedule, Sending, SendingState
 from webapp.reports.report_builds import owner_name
 from webapp.reports.report_query import DayRange, Question, month_before, week_before
 from webapp.reports.table import Costs
-from webapp.storage_faults import storage_fault
 
 log = logging.getLogger(__name__)
 

@@ -23,6 +23,7 @@ from webapp.accounts.access import live_page, project_action, project_page, sign
 from webapp.accounts.models import Project
 from webapp.alerts.senders.mail import NO_SERVER
 from webapp.clock import SYSTEM_CLOCK
+from webapp.http.responses import refused, unknown_words
 from webapp.reports import page as reports_page
 from webapp.reports import queries, schedules
 from webapp.reports.bills.bill_lines import layouts
@@ -45,7 +46,6 @@ from webapp.reports.report_builds import TooMany, folder, owner_name, request_fi
 from webapp.reports.report_query import BY, PRESETS, PRICES, Question
 from webapp.reports.schedules import can_send
 from webapp.reports.table import Costs, choices
-from webapp.responses import refused, unknown_words
 
 View = Callable[..., HttpResponseBase]
 

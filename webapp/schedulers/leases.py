@@ -1,11 +1,11 @@
-"""The lease of a scheduler's training, which its process holds (`webapp.leases`)."""
+"""The lease of a scheduler's training, which its process holds (`webapp.database.leases`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from webapp import leases
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database import leases
 from webapp.schedulers.models import SchedulerTraining, TrainingState
 
 ACTIVE = (TrainingState.QUEUED, TrainingState.RUNNING)

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from training.scheduling.agents import AnyAgent, read_agent_spec
 from training.scheduling.judging import Agent
-from webapp.leases import Leased
+from webapp.database.leases import Leased
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 

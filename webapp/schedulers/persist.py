@@ -13,7 +13,7 @@ from training.rl.learner import LearnerState
 from training.scaling.agent_weights import as_text
 from training.scheduling.judging import Agent, better
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.leases import LeaseLost
+from webapp.database.leases import LeaseLost
 from webapp.schedulers import leases
 from webapp.schedulers.models import (
     JUDGED,

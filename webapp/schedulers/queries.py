@@ -8,7 +8,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 
 from training.engine.reports import RoundReport
 from training.scheduling.decisions import FixedPlan
-from webapp.responses import or_404
+from webapp.http.responses import or_404
 from webapp.schedulers.models import Episode, EpisodeKind, Scheduler, SchedulerTraining, Version
 
 RECORDED_AT_MOST = 40

@@ -16,11 +16,11 @@ from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database.leases import expire_dead, idle, is_idle
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch.job_memory import memory_obstacle
 from webapp.jobs.launch.project_choices import data_sets
 from webapp.jobs.spec import JobSpec
-from webapp.leases import expire_dead, idle, is_idle
 from webapp.money.amounts import picodollars
 from webapp.schedulers import queries
 from webapp.schedulers.leases import ACTIVE

@@ -6,9 +6,9 @@ import threading
 
 from celery import shared_task
 
+from webapp.database.leases import CRASHED_EXIT, LEASE_LOST_EXIT, new_owner
 from webapp.jobs.running.recovery import describe_exit
 from webapp.jobs.tasks import watched
-from webapp.leases import CRASHED_EXIT, LEASE_LOST_EXIT, new_owner
 from webapp.schedulers import leases, persist, services
 from webapp.schedulers.models import SchedulerTraining
 

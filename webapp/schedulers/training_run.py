@@ -16,9 +16,9 @@ from django.db import transaction
 from cloud.platforms.simulated_options import SimulatedOptions
 from training.engine.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, LeaseLost, renew
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.running.database_wait import DatabaseWait
-from webapp.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, LeaseLost, renew
 from webapp.schedulers import leases, persist, queries
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState
 from webapp.schedulers.trainer import (

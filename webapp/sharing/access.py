@@ -17,7 +17,7 @@ from django.shortcuts import render
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_safe
 
-from webapp.limits.counters import RateLimits
+from webapp.accounts.limits.counters import RateLimits
 from webapp.sharing.models import SharedLink
 from webapp.sharing.services import find_link
 

@@ -14,6 +14,8 @@ from webapp.accounts.access import current_membership
 from webapp.accounts.models import Membership
 from webapp.budgets.display import PersonBudget, budgets_of_people
 from webapp.clock import SYSTEM_CLOCK
+from webapp.comparing.predictions import services as predictions
+from webapp.comparing.predictions import text as prediction_text
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs import lineage
 from webapp.jobs.actor_bounds import words
@@ -21,11 +23,9 @@ from webapp.jobs.billing.bill_panel import limit_version
 from webapp.jobs.events import job_summary
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.reasons import stopped_by_budget
+from webapp.jobs.surfaces.views import panel
 from webapp.money.amounts import picodollars
-from webapp.predictions import services as predictions
-from webapp.predictions import text as prediction_text
 from webapp.resources import queries, text
-from webapp.surfaces.views import panel
 
 register = template.Library()
 
@@ -63,7 +63,7 @@ def about_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
     }
 
 
-@register.inclusion_tag("surfaces/section.html", takes_context=True)
+@register.inclusion_tag("jobs/surfaces/section.html", takes_context=True)
 def landscapes_of_job(context: dict[str, Any], job: Job) -> dict[str, Any]:
     return {**panel(job), "request": context["request"], "csrf_token": context.get("csrf_token")}
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from webapp import safe_http
 from webapp.connections.sealing import Secret
+from webapp.http import safe_http
 from webapp.trackers.tracking import End, NotTracked, RunFacts, TrackedStep, TryLater
 
 _JOB = "starling.job"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.db.models import QuerySet
 
 from webapp.formatting import Status
-from webapp.responses import or_404
+from webapp.http.responses import or_404
 from webapp.trackers import wandb
 from webapp.trackers.models import TrackedRun, Tracker, TrackerKind
 

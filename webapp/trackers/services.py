@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
 
-from webapp import safe_http
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import key_ring
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.sealing import CannotOpen, Secret, seal, unseal
+from webapp.http import safe_http
 from webapp.trackers import wandb
 from webapp.trackers.mlflow import MlflowRun
 from webapp.trackers.models import TOKEN, TrackedRun, Tracker, TrackerKind, TrackerSecret

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from webapp.accounts.access import project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in, fresh_sign_in_for_secrets
 from webapp.accounts.models import Project
-from webapp.form_versions import FormVersion, Value, refuse_if_stale, version_of
+from webapp.http.form_versions import FormVersion, Value, refuse_if_stale, version_of
 from webapp.trackers import queries, services
 from webapp.trackers.forms import TrackerForm
 from webapp.trackers.models import Tracker, TrackerKind

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from webapp import safe_http
 from webapp.connections.sealing import Secret
+from webapp.http import safe_http
 from webapp.trackers.tracking import End, NotTracked, RunFacts, TrackedStep, TryLater
 
 PACKAGE = "wandb"

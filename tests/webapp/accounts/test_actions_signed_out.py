@@ -7,8 +7,8 @@ from django.test import Client
 
 from tests.factories import make_job, make_user
 from webapp.accounts.access import SIGNED_OUT
+from webapp.http.responses import PRESS_AGAIN
 from webapp.jobs.models import Job
-from webapp.responses import PRESS_AGAIN
 
 pytestmark = pytest.mark.django_db
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}

@@ -9,11 +9,11 @@ from hypothesis import given, strategies
 
 from tests.factories import make_alert, make_project
 from tests.receivers import WebReceiver
-from webapp import safe_http
 from webapp.alerts import channels, outbox
 from webapp.alerts.models import AlertKind, Delivery, DeliveryState
 from webapp.alerts.senders import chat
 from webapp.connections.sealing import Secret
+from webapp.http import safe_http
 
 pytestmark = pytest.mark.django_db
 

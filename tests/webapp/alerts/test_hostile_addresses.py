@@ -16,12 +16,12 @@ import pytest
 
 from tests.factories import make_alert, make_project
 from tests.own_network import OwnNetwork, own_network
-from webapp import safe_http
 from webapp.alerts import channels, secrets
 from webapp.alerts.message import AlertMessage, message_of
 from webapp.alerts.models import Channel
 from webapp.alerts.senders import chat, webhook
 from webapp.connections.sealing import Secret
+from webapp.http import safe_http
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from webapp.api.rest import api
 from webapp.api.router import Dependency
 from webapp.money.budgets import create_budget
 from webapp.money.models import Budget
-from webapp.projects.services import archive_project
+from webapp.overview.projects.services import archive_project
 
 pytestmark = pytest.mark.django_db
 

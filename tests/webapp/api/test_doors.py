@@ -42,15 +42,15 @@ from webapp.jobs.form.drafts import save_draft
 from webapp.jobs.list.run_table import save_view
 from webapp.jobs.models import Draft, Film, Job
 from webapp.jobs.reasons import Reason
+from webapp.jobs.surfaces.models import Surface
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account
-from webapp.profiling.models import MemoryProfile
 from webapp.reports.models import CloudBill, ReportFile, Schedule
 from webapp.reports.schedules import add_schedule
+from webapp.resources.profiling.models import MemoryProfile
 from webapp.schedulers.models import Scheduler, SchedulerTraining
 from webapp.sharing.models import SharedLink
 from webapp.sharing.services import make_link
-from webapp.surfaces.models import Surface
 from webapp.trackers.models import Tracker
 
 pytestmark = pytest.mark.django_db

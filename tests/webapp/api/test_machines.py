@@ -10,9 +10,9 @@ import pytest
 
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
-from webapp.gateway.models import BoxToken
-from webapp.gateway.services import digest, new_token
-from webapp.gateway.store import DatabaseStore
+from webapp.connections.gateway.models import BoxToken
+from webapp.connections.gateway.services import digest, new_token
+from webapp.connections.gateway.store import DatabaseStore
 from webapp.jobs.services import stop_job
 
 pytestmark = pytest.mark.django_db

@@ -14,15 +14,15 @@ from tests.webapp import scheduler_rows
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from webapp.api.models import Made
+from webapp.comparing.papers import figures
+from webapp.comparing.papers.figures import FIGURES
 from webapp.jobs.models import Film
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies.film_process import film_path
 from webapp.jobs.spec import JobSpec
-from webapp.papers import figures
-from webapp.papers.figures import FIGURES
-from webapp.profiling.models import MemoryProfile
+from webapp.jobs.surfaces.models import Surface
+from webapp.resources.profiling.models import MemoryProfile
 from webapp.schedulers.models import Episode, SchedulerTraining
-from webapp.surfaces.models import Surface
 
 pytestmark = pytest.mark.django_db
 

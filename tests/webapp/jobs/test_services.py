@@ -19,6 +19,7 @@ from tests.ledger_contract import reservation, settlement
 from tests.webapp.spoiled_database import failing_at
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK
+from webapp.database.leases import LEASE_TTL
 from webapp.job_states import SUCCESSORS, TERMINAL, IllegalTransition, Observed
 from webapp.jobs.events.event_log import transition
 from webapp.jobs.models import Event, Job
@@ -35,7 +36,6 @@ from webapp.jobs.services import (
     stop_job,
     submit_job,
 )
-from webapp.leases import LEASE_TTL
 from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account

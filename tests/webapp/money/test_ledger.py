@@ -12,8 +12,8 @@ from tests.factories import FixedClock, make_running_job, release_lease
 from tests.factories import make_ledger as make_database_ledger
 from tests.ledger_contract import LedgerContract, MakeLedger, reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
+from webapp.database.leases import LEASE_TTL
 from webapp.jobs.running.leases import take_lease
-from webapp.leases import LEASE_TTL
 from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.models import Account, Basis, Charge, ChargeState

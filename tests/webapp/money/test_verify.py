@@ -11,10 +11,10 @@ from tests.factories import FixedClock, make_job, make_running_job, round_finish
 from tests.figures import figures_in
 from tests.ledger_contract import reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
+from webapp.database.leases import LEASE_TTL
 from webapp.jobs.invariants import findings
 from webapp.jobs.models import Checkpoint, Event, Job, Round
 from webapp.jobs.running.recorder import Recorder
-from webapp.leases import LEASE_TTL
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Charge
 

@@ -9,9 +9,9 @@ from django.db import connection
 
 from tests.webapp.reports.test_cloud_bills import Scene
 from tests.webapp.spoiled_database import fill
+from webapp.database.storage_faults import FULL
 from webapp.reports.bills import bill_reading
 from webapp.reports.models import BilledLine, CloudBill, FileState
-from webapp.storage_faults import FULL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,8 +16,8 @@ from tests.factories import make_job, make_project, make_spec
 from tests.servers import server_process, wait_until
 from tests.webapp.bill_lines import CUR, cur_line, hand_over
 from tests.work import repeated
+from webapp.database.leases import RENEW_EVERY
 from webapp.jobs.models import Job
-from webapp.leases import RENEW_EVERY
 from webapp.reports.bills.bill_reading import BILL_READING
 from webapp.reports.models import FileState
 

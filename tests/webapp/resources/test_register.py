@@ -11,9 +11,9 @@ from cloud.accounts.register import NameTaken, RegisterClosed
 from tests.factories import FixedClock, make_connection, make_project, release_lease
 from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.services import ConnectionRefused, remove_connection
+from webapp.database.leases import LEASE_TTL
 from webapp.jobs.models import Job
 from webapp.jobs.services import stop_idle, stop_job
-from webapp.leases import LEASE_TTL
 from webapp.resources.models import Holding, ResourceState
 from webapp.resources.register import TAKEN_OVER, DatabaseRegister
 

@@ -25,11 +25,11 @@ from tests.webapp.held import FUNCTION, MB, PaperCloud
 from training.engine.ports import Reservation
 from webapp.alerts.models import Alert
 from webapp.connections.models import Connection
+from webapp.database.leases import LEASE_TTL
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import Reason
 from webapp.jobs.running.leases import renew_lease
 from webapp.jobs.running.recovery import run_ended
-from webapp.leases import LEASE_TTL
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge
 from webapp.resources import scanner

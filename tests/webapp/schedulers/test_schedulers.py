@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tests.factories import FixedClock, make_project
 from tests.webapp import scheduler_rows
 from training.scheduling.judging import better
-from webapp.leases import LEASE_TTL
+from webapp.database.leases import LEASE_TTL
 from webapp.schedulers import leases, persist, queries, services
 from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.services import TrainingRefused

@@ -19,9 +19,9 @@ from tests.signed_in import signed_in
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.sharing.shares import make_secret_job, share
 from webapp.accounts.models import Membership, User
+from webapp.http.responses import AddressRedaction
 from webapp.jobs.models import Job
-from webapp.projects.services import archive_project
-from webapp.responses import AddressRedaction
+from webapp.overview.projects.services import archive_project
 from webapp.sharing import access, services
 from webapp.sharing.models import SharedLink
 from webapp.sharing.services import (

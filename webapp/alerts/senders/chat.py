@@ -12,12 +12,12 @@ from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
-from webapp import safe_http
 from webapp.alerts import connection_guard, secrets
 from webapp.alerts.message import AlertMessage, SendingOutcome, later, refused
 from webapp.alerts.models import Channel, Severity
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.sealing import CannotOpen, Secret
+from webapp.http import safe_http
 
 OF_ALL = frozenset({"verify", "redirect", "rto", "cto", "format", "overflow"})
 """Arguments of every service. The first four change nothing: `chat.notifier` sets what they set."""

@@ -11,12 +11,12 @@ import hmac
 
 from django.views.decorators.debug import sensitive_variables
 
-from webapp import safe_http
 from webapp.alerts import secrets
 from webapp.alerts.message import AlertMessage, SendingOutcome, later, refused
 from webapp.alerts.models import Channel
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.sealing import CannotOpen, Secret
+from webapp.http import safe_http
 
 _LATER = frozenset({408, 409, 425, 429})
 

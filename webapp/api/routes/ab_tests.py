@@ -11,11 +11,6 @@ from django.http import HttpResponse
 from django.urls import reverse
 from pydantic import Field, StringConstraints
 
-from webapp.abtests import services, text
-from webapp.abtests.changes import ChangeRefused
-from webapp.abtests.models import ABTest
-from webapp.abtests.results import PairResults, results_of, results_of_tests
-from webapp.abtests.services import USUAL_EFFECT
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
 from webapp.api.idempotency import say_if_replayed
@@ -24,9 +19,14 @@ from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import Request, Shape, Usd
+from webapp.comparing.abtests import services, text
+from webapp.comparing.abtests.changes import ChangeRefused
+from webapp.comparing.abtests.models import ABTest
+from webapp.comparing.abtests.results import PairResults, results_of, results_of_tests
+from webapp.comparing.abtests.services import USUAL_EFFECT
+from webapp.http.responses import or_404
 from webapp.jobs.queries import job_in
 from webapp.money.budgets import BudgetRefused
-from webapp.responses import or_404
 
 router = ApiRouter(tags=["comparing"])
 _ALL = "/projects/{slug}/ab-tests"

@@ -22,7 +22,7 @@ from webapp.api.router import ApiRouter, ArchivedOwner, Person, Viewer
 from webapp.api.schemas import Request, Shape, Usd, first_name_of
 from webapp.jobs.form.presets import presets
 from webapp.jobs.spec import JobSpec
-from webapp.projects.services import archive_project, unarchive_project
+from webapp.overview.projects.services import archive_project, unarchive_project
 
 router = ApiRouter(tags=["places"])
 choices = ApiRouter(tags=["what there is"])

@@ -16,7 +16,7 @@ from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, EditorsJob, Person
 from webapp.api.routes.history import a_file
 from webapp.api.schemas import Shape
-from webapp.gateway import queries
+from webapp.connections.gateway import queries
 from webapp.job_states import TERMINAL
 from webapp.jobs import machines
 from webapp.jobs.launch.requirements import is_loopback

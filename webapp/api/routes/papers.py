@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 
 from webapp.api.router import ApiRouter
 from webapp.api.schemas import IntervalShape, Shape
-from webapp.papers import pages
-from webapp.papers.figures import FIGURES, PaperFigure, figures_of, find_result, result_names
-from webapp.papers.verdicts import verdict
+from webapp.comparing.papers import pages
+from webapp.comparing.papers.figures import FIGURES, PaperFigure, figures_of, find_result, result_names
+from webapp.comparing.papers.verdicts import verdict
 
 router = ApiRouter(tags=["the papers"])
 

@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field
 from webapp.api.auth import Token
 from webapp.api.router import ApiRouter, EditorsJob, Person, ViewersJob
 from webapp.api.schemas import Request, Shape, Usd
+from webapp.comparing.predictions import services, text
+from webapp.comparing.predictions.models import Prediction, PredictionState
+from webapp.comparing.predictions.predict import WhatIf, predict
 from webapp.jobs.models import Job
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
-from webapp.predictions import services, text
-from webapp.predictions.models import Prediction, PredictionState
-from webapp.predictions.predict import WhatIf, predict
 
 router = ApiRouter(tags=["jobs"])
 _MOST_ACTORS = 100_000

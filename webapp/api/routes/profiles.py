@@ -24,9 +24,9 @@ from webapp.connections.models import Connection
 from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import Prices
-from webapp.profiling import queries, services
-from webapp.profiling.models import MemoryProfile
-from webapp.profiling.text import into_the_form, profile_status, result_of
+from webapp.resources.profiling import queries, services
+from webapp.resources.profiling.models import MemoryProfile
+from webapp.resources.profiling.text import into_the_form, profile_status, result_of
 
 router = ApiRouter(tags=["memory profiles"])
 _ALL = "/projects/{slug}/connections/{connection_id}/profiles"

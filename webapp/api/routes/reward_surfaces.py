@@ -14,10 +14,10 @@ from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.router import ApiRouter, EditorsJob, Person, ViewersJob
 from webapp.api.schemas import CheckpointName, Request, Shape
 from webapp.jobs.policies import downloads as policies
-from webapp.surfaces import services
-from webapp.surfaces.heat_map import picture
-from webapp.surfaces.models import Surface
-from webapp.surfaces.services import Grid
+from webapp.jobs.surfaces import services
+from webapp.jobs.surfaces.heat_map import picture
+from webapp.jobs.surfaces.models import Surface
+from webapp.jobs.surfaces.services import Grid
 
 router = ApiRouter(tags=["a job's policies"])
 _ALL = "/projects/{slug}/jobs/{job_id}/surfaces"

@@ -20,7 +20,7 @@ from webapp.api.paging import After, Cursor, Limit, NumberedPage, Page, RowId, n
 from webapp.api.router import ApiRouter, EditorsProject, OwnersProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import Request, Shape, Usd
-from webapp.responses import or_404
+from webapp.http.responses import or_404
 from webapp.schedulers import persist, queries, services
 from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
 from webapp.schedulers.persist import exported

@@ -17,7 +17,7 @@ from cloud.timing.numbers.as_tables import rows
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
-from webapp.form_versions import FormVersion, Value
+from webapp.http.form_versions import FormVersion, Value
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.billing.forecast_outcome import forecast_outcome

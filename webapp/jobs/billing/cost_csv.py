@@ -17,11 +17,11 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from webapp.accounts.access import project_page
+from webapp.http.responses import refused, unknown_words
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.money.amounts import Prices, exact_usd
 from webapp.money.models import RENT, Basis, Charge, ChargeState, charge_kinds
-from webapp.responses import refused, unknown_words
 
 _FORMULA = re.compile(
     r"(^[;\t\r\n]?|[;\t\r\n])"  # a cell, or one where a list's separator is a semicolon; then what spreadsheets trim

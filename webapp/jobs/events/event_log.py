@@ -14,11 +14,11 @@ from django.db.models import F
 
 from webapp import doorbell
 from webapp.clock import Clock
+from webapp.database.leases import LeaseLost, held
 from webapp.job_states import TERMINAL, require_allowed
 from webapp.jobs.charts.figures import PACKING, packed
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.reasons import StateChange
-from webapp.leases import LeaseLost, held
 
 Changes = Mapping[str, Any]
 

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from django.db import DatabaseError
 
-from webapp.database_readers import Readers, Result
+from webapp.database.readers import Readers, Result
 from webapp.doorbell import CHANNEL_PREFIX
 from webapp.doorbell_listener import listen_to_doorbells
 from webapp.jobs import queries

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import yaml
 
-from webapp.request_bodies import VALUES_LIMIT
+from webapp.http.request_bodies import VALUES_LIMIT
 
 Language = Literal["JSON", "TOML", "YAML"]
 DEEPEST = 50

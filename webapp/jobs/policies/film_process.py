@@ -22,9 +22,9 @@ from django.conf import settings
 from cloud.workers.processes import bound_to_this_process
 from training.rl.policies.film import ShortFilm, still_of
 from webapp.background import Postponed, WorkRefused
+from webapp.database.storage_faults import storage_fault
 from webapp.jobs.models import Film
-from webapp.storage_faults import storage_fault
-from webapp.worker_stop import worker_stop
+from webapp.processes.worker_stop import worker_stop
 
 WITHIN_S = 180
 SHORT_WITHIN_S = 60

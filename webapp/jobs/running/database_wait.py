@@ -20,7 +20,7 @@ from cloud.accounts.register import CreateCounter, Holder, Kind, Register
 from cloud.platforms.pulled import ReachableMailbox
 from training.engine.ports import Ledger, Mailbox, Offer, OfferEnd, Puller, Reservation, Room, Settlement
 from training.engine.reports import Spend
-from webapp.database_faults import is_unavailable
+from webapp.database.faults import is_unavailable
 
 log = logging.getLogger(__name__)
 

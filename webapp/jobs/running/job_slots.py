@@ -7,10 +7,10 @@ from django.db.models import QuerySet
 
 from cloud.platforms.options import COMPUTE_HERE
 from cloud.workers.executor import cores
+from webapp.database.leases import idle
 from webapp.formatting import plural
 from webapp.job_states import Observed
 from webapp.jobs.models import Desired, Job
-from webapp.leases import idle
 
 _THREADS_LEFT_FOR_OTHERS = 4
 """Each watched job holds a thread of the worker; periodic tasks need some too."""

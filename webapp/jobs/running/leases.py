@@ -1,7 +1,7 @@
-"""The lease of a job, which its process holds (`webapp.leases`)."""
+"""The lease of a job, which its process holds (`webapp.database.leases`)."""
 
-from webapp import leases
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database import leases
 from webapp.job_states import ACTIVE
 from webapp.jobs.models import Desired, Job
 

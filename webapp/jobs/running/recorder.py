@@ -26,13 +26,13 @@ from training.engine.messages import (
 )
 from training.tasks.score import USUAL, Score
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database.leases import NOT_HELD
 from webapp.job_states import Observed
 from webapp.jobs import failpoints
 from webapp.jobs.events.event_log import EventEntry, append_events, transition
 from webapp.jobs.events.event_text import sentence
 from webapp.jobs.models import Checkpoint, Job, Round
 from webapp.jobs.reasons import OF_ENGINE, Reason
-from webapp.leases import NOT_HELD
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account
 from webapp.money.services import close_books

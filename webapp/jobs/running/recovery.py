@@ -18,15 +18,7 @@ from django.db.models.functions import Cast
 
 from cloud.platforms.options import COMPUTE_HERE
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.doorbell import ask_to_launch
-from webapp.job_states import ACTIVE, TERMINAL, Observed
-from webapp.jobs.charts.figures import SCORE
-from webapp.jobs.events.event_log import append_events, note, transition
-from webapp.jobs.models import Checkpoint, Desired, EventKind, Job, Round
-from webapp.jobs.reasons import Reason, ReasonCode, StateChange, fail_after_retries
-from webapp.jobs.running.checkpoint_files import CheckpointsUnreadable, checkpoint_folder
-from webapp.jobs.services import stop_idle
-from webapp.leases import (
+from webapp.database.leases import (
     CRASHED_EXIT,
     LEASE_LOST_EXIT,
     LEASE_TTL,
@@ -37,6 +29,14 @@ from webapp.leases import (
     idle,
     is_idle,
 )
+from webapp.doorbell import ask_to_launch
+from webapp.job_states import ACTIVE, TERMINAL, Observed
+from webapp.jobs.charts.figures import SCORE
+from webapp.jobs.events.event_log import append_events, note, transition
+from webapp.jobs.models import Checkpoint, Desired, EventKind, Job, Round
+from webapp.jobs.reasons import Reason, ReasonCode, StateChange, fail_after_retries
+from webapp.jobs.running.checkpoint_files import CheckpointsUnreadable, checkpoint_folder
+from webapp.jobs.services import stop_idle
 from webapp.money.models import Charge, ChargeState
 from webapp.money.services import close_books, settle_leftovers
 

@@ -31,8 +31,9 @@ from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
-from webapp.database_faults import is_unavailable
-from webapp.gateway.coordinator import MailboxClosed, open_mailbox
+from webapp.connections.gateway.coordinator import MailboxClosed, open_mailbox
+from webapp.database.faults import is_unavailable
+from webapp.database.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, LeaseLost
 from webapp.job_states import TERMINAL
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
@@ -66,7 +67,6 @@ from webapp.jobs.running.run_log import RunLog
 from webapp.jobs.running.storage_wait import StorageWait
 from webapp.jobs.running.tracking import Trackers
 from webapp.jobs.services import limits
-from webapp.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, LeaseLost
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.queries import Limit, limits_of
 

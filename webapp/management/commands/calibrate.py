@@ -21,8 +21,8 @@ from webapp.connections.account_lease import LeaseRefused
 from webapp.connections.models import Connection
 from webapp.formatting import display_usd
 from webapp.management.command import LineCommand
-from webapp.profiling import account_calibration
-from webapp.profiling.services import BudgetTooSmall
+from webapp.resources.profiling import account_calibration
+from webapp.resources.profiling.services import BudgetTooSmall
 
 
 class Command(LineCommand):

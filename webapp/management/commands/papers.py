@@ -21,8 +21,8 @@ from research.runs.run_file import RunLocked, papers_folder, run_file
 from research.runs.runner import LOCKED_EXIT, ExperimentRunner, RunChoice
 from research.runs.seed_run import RunFailed, SeedRun
 from research.skill import why_not_skilled
+from webapp.comparing.papers.figures import RESULTS, find_result
 from webapp.management.command import WRONG_INPUT_EXIT, LineCommand, on_stop_signals
-from webapp.papers.figures import RESULTS, find_result
 
 _NOT_EVIDENCE = "quick: not evidence"
 _NICENESS = 10

@@ -11,13 +11,13 @@ from django.db.migrations.executor import MigrationExecutor
 from webapp.accounts.models import User
 from webapp.accounts.services import create_person, one_time_sign_in_path
 from webapp.data_folder import FolderRefused, close_contents
+from webapp.database.leases import expire_dead
+from webapp.http.static_files import collect_if_changed
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job
 from webapp.jobs.services import submit_job
-from webapp.leases import expire_dead
 from webapp.management.command import LineCommand
 from webapp.resources import scanner
-from webapp.static_files import collect_if_changed
 
 DEMO_SIGN_IN = "The demo account's sign-in: "  # what follows is a path; `manage.py up` reads this line
 

@@ -11,7 +11,7 @@ from webapp.jobs.running.graceful_exit import GracefulExit
 from webapp.jobs.running.recovery import hand_back
 from webapp.jobs.running.runner import run_job
 from webapp.management.command import LineCommand
-from webapp.open_connections import raise_descriptor_limit
+from webapp.processes.open_connections import raise_descriptor_limit
 from webapp.resources.register import holder
 
 _SIMULATED_NICENESS = 10

@@ -13,16 +13,16 @@ from django.core.management.base import CommandError, CommandParser
 from django.core.management.color import supports_color
 
 from webapp.data_folder import FolderHeld, FolderLock, FolderRefused, close_to_others
-from webapp.embedded_valkey import NoServerProgram, embedded_valkey, free_port
 from webapp.management.command import LineCommand
 from webapp.management.commands.prepare import DEMO_SIGN_IN
-from webapp.supervisor import ServerProcess, ServiceFailed, StopRequested, Supervisor
+from webapp.processes.embedded_valkey import NoServerProgram, embedded_valkey, free_port
+from webapp.processes.supervisor import ServerProcess, ServiceFailed, StopRequested, Supervisor
 from webapp.web_server import web_server
 
 Say = Callable[[str, str], None]
 
 _WORKER_GRACE_S = 9.5
-"""It ends itself after 6.5 s (webapp/worker_stop.py), which may come late on a busy machine."""
+"""It ends itself after 6.5 s (webapp/processes/worker_stop.py), which may come late on a busy machine."""
 _COLOURS = {"starling": "1", "valkey": "35", "prepare": "36", "web": "32", "worker": "34", "beat": "33"}
 
 

@@ -16,13 +16,13 @@ from django.db import transaction
 from webapp.accounts.models import Project
 from webapp.background import Attempt, LifeCycle, WorkRefused, send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database.storage_faults import storage_fault
 from webapp.reports.bills.bill_file import open_bill
 from webapp.reports.bills.bill_lines import Layout, read_lines
 from webapp.reports.bills.bill_storing import BillAttempt, survey_lines, tidy
 from webapp.reports.bills.difference import report_if_far
 from webapp.reports.models import BilledLine, CloudBill, FileState
 from webapp.reports.report_builds import SILENT_FOR, folder
-from webapp.storage_faults import storage_fault
 
 MOST_UPLOADED_BYTES = 200_000_000
 

@@ -16,13 +16,13 @@ from django.db.models.functions import TruncDate
 
 from cloud.accounts.register import TAG_RUN, is_ours, run_of
 from webapp.background import Attempt, TakenOver
+from webapp.database.short_writes import keys_of, write_in_batches
 from webapp.jobs.models import Job
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.bill_file import BillRefused
 from webapp.reports.bills.bill_lines import OUR_SERVICES, CloudCharge
 from webapp.reports.bills.replacement import WHAT_TO_DO, Coverage, PeriodKey, doubt
 from webapp.reports.models import BilledLine, BilledPeriod, CloudBill, FileState, MatchedBy
-from webapp.short_writes import keys_of, write_in_batches
 
 _MOST_DAYS = 4000
 _MOST_PERIODS = 10_000

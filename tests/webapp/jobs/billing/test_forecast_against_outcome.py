@@ -10,6 +10,7 @@ import pytest
 
 from tests.factories import make_job
 from tests.training.specs import cartpole, descent
+from webapp.comparing.predictions.predict import points_of
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burn_of
 from webapp.jobs.charts.history import series_of
@@ -19,7 +20,6 @@ from webapp.jobs.models import Job, Round
 from webapp.jobs.queries import header
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.spec import JobSpec
-from webapp.predictions.predict import points_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

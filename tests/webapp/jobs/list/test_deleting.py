@@ -19,8 +19,8 @@ from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies.downloads import list_checkpoints
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import stop_job
+from webapp.jobs.surfaces.models import Surface
 from webapp.money.models import Account, Charge
-from webapp.surfaces.models import Surface
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

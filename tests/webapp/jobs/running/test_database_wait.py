@@ -15,15 +15,15 @@ from tests.webapp.held import make_lambda_job, run_of
 from tests.webapp.spoiled_database import SPOILERS, make_read_only
 from training.engine.ports import Offer
 from webapp.clock import SYSTEM_CLOCK
-from webapp.gateway.coordinator import open_mailbox
-from webapp.gateway.models import Box
-from webapp.gateway.store import DatabaseStore, WaitingPuller
+from webapp.connections.gateway.coordinator import open_mailbox
+from webapp.connections.gateway.models import Box
+from webapp.connections.gateway.store import DatabaseStore, WaitingPuller
+from webapp.database.leases import LEASE_TTL, new_owner
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.running import recovery
 from webapp.jobs.running.database_wait import DatabaseWait, patient_holder, patient_mailbox
 from webapp.jobs.running.leases import renew_lease, take_lease
 from webapp.jobs.running.runner import run_job
-from webapp.leases import LEASE_TTL, new_owner
 from webapp.money.models import Charge
 from webapp.resources.models import Holding, ResourceState
 from webapp.resources.register import DatabaseRegister, SubscriptionCreates

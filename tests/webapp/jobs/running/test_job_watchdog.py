@@ -6,10 +6,10 @@ import pytest
 
 from tests.factories import FixedClock, make_job, make_running_job
 from webapp.celery import app
+from webapp.database.leases import LEASE_TTL
 from webapp.jobs.models import Job
 from webapp.jobs.running.recovery import ASK_AGAIN_AFTER, check_jobs
 from webapp.jobs.services import stop_job
-from webapp.leases import LEASE_TTL
 from webapp.money.models import Charge
 from webapp.money.services import settle_leftovers
 

@@ -12,8 +12,9 @@ from django.db import OperationalError, transaction
 
 from tests.factories import FixedClock, checkpoint_saved, make_job, make_running_job
 from tests.servers import ROOT
-from webapp import leases
 from webapp.clock import SystemClock
+from webapp.database import leases
+from webapp.database.leases import LEASE_TTL, Heartbeat, find_liveness, new_owner
 from webapp.jobs import tasks
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import Reason, fail_after_retries
@@ -21,7 +22,6 @@ from webapp.jobs.running import recovery
 from webapp.jobs.running.leases import renew_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, LOSSES_ALLOWED, check_jobs
-from webapp.leases import LEASE_TTL, Heartbeat, find_liveness, new_owner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("launched")]
 
@@ -30,7 +30,7 @@ STARVED_S = 60.0
 
 def _owner_of_a_dead_process() -> str:
     set_up = "import django; django.setup()"
-    program = f"{set_up}; from webapp.leases import new_owner; print(new_owner())"
+    program = f"{set_up}; from webapp.database.leases import new_owner; print(new_owner())"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True)
     return done.stdout.decode().strip()
 

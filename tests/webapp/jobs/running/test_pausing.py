@@ -8,6 +8,7 @@ from django.db.models.signals import post_save
 
 from tests.factories import FixedClock, make_job, make_running_job, make_spec, stopped
 from webapp.clock import SYSTEM_CLOCK
+from webapp.database.leases import LEASE_TTL
 from webapp.jobs.invariants import findings
 from webapp.jobs.models import Job, Round
 from webapp.jobs.reasons import Reason
@@ -15,7 +16,6 @@ from webapp.jobs.running import runner
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import check_jobs
 from webapp.jobs.services import CannotPause, go_on, pause_job, stop_job
-from webapp.leases import LEASE_TTL
 
 pytestmark = pytest.mark.django_db
 

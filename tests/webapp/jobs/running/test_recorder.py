@@ -19,13 +19,13 @@ from tests.factories import (
 from tests.figures import figures_in
 from training.engine.messages import Tick
 from webapp.clock import SYSTEM_CLOCK
+from webapp.database.leases import LEASE_TTL, LeaseLost
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.models import Checkpoint, Event, Job
 from webapp.jobs.reasons import Reason
 from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, begin_run, resume_point, run_ended
-from webapp.leases import LEASE_TTL, LeaseLost
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ import pytest
 from tests.factories import make_job, make_spec
 from tests.servers import ROOT
 from tests.webapp.bookkeeping import assert_whole
-from webapp import leases
+from webapp.database import leases
 from webapp.jobs import failpoints, tasks
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.models import Job

@@ -20,11 +20,11 @@ from webapp.jobs.running.graceful_exit import HEARD_WITHIN_S, LEAVE_WITHIN_S, Gr
 from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.recovery import hand_back
 from webapp.jobs.running.runner import run_job
+from webapp.jobs.surfaces import measuring
+from webapp.jobs.surfaces.measuring import SURVEYING
+from webapp.jobs.surfaces.models import Surface, SurfaceState
+from webapp.processes.worker_stop import WorkerStop
 from webapp.schedulers import leases as scheduler_leases
-from webapp.surfaces import measuring
-from webapp.surfaces.measuring import SURVEYING
-from webapp.surfaces.models import Surface, SurfaceState
-from webapp.worker_stop import WorkerStop
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -181,7 +181,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> WorkerStop:
 def test_a_worker_that_stops_ends_its_processes_and_is_gone_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("webapp.worker_stop.GONE_WITHIN_S", 0.0)
+    monkeypatch.setattr("webapp.processes.worker_stop.GONE_WITHIN_S", 0.0)
     stop, done = WorkerStop(), []
     stop.first(lambda: done.append("jobs handed over"))
     process = subprocess.Popen(FOREVER, text=True)

@@ -1,0 +1,55 @@
+"""What pages read of memory profiles."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+
+from cloud.accounts.profiling import ProfiledCall
+from webapp.connections.models import Connection
+from webapp.connections.queries import GIVEN_UP_AFTER as REQUEST_GIVEN_UP_AFTER
+from webapp.connections.queries import connection_in
+from webapp.resources.profiling.models import MemoryProfile, ProfileState
+
+SIMULATED = "simulated"
+"""The simulated cloud's place in addresses, where an account has its connection's id."""
+
+GIVEN_UP_AFTER = timedelta(minutes=5)
+"""After this long without progress, the worker of a profile is taken for dead."""
+
+
+def account_in(project: Any, connection_id: str) -> Connection | None:
+    """The connection to profile; None for the simulated cloud."""
+    return None if connection_id == SIMULATED else connection_in(project, connection_id)
+
+
+def profiles_of(project: Any, connection: Connection | None) -> QuerySet[MemoryProfile]:
+    """The profiles of one account or of the simulated cloud, newest first."""
+    return MemoryProfile.objects.filter(project=project, connection=connection)
+
+
+def profile_in(project: Any, connection: Connection | None, profile_id: int) -> MemoryProfile:
+    """That profile of the account, or of the simulated cloud; Http404 for any other."""
+    found = profiles_of(project, connection).filter(pk=profile_id).first()
+    if found is None:
+        raise Http404("There is no such profile of this account in this project.")
+    return found
+
+
+def runs_of(profile: MemoryProfile) -> list[ProfiledCall]:
+    return [ProfiledCall(**run) for run in profile.runs]
+
+
+def under_way(profile: MemoryProfile) -> bool:
+    return profile.state in (ProfileState.REQUESTED, ProfileState.RUNNING)
+
+
+def given_up(profile: MemoryProfile, now: datetime) -> bool:
+    """Whether the profile's worker is taken for dead."""
+    if not under_way(profile):
+        return False
+    patience = REQUEST_GIVEN_UP_AFTER if profile.state == ProfileState.REQUESTED else GIVEN_UP_AFTER
+    return now - profile.since > patience
