@@ -8,6 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 UV_VERSION := 0.13.8
 NODE_VERSION := 24.19.0
+COVERAGE_VERSION := 7.17.5
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Caps numeric libraries at one thread a process: Starling runs many processes, and they share the cores.
@@ -60,6 +61,18 @@ test-accounts: setup-test ## Run what only a real cloud account can settle, on y
 .PHONY: test-postgres
 test-postgres: setup-test ## Run the quick tests that use the database on an embedded PostgreSQL instead of SQLite
 	$(PYTEST) -p tests.postgres_plugin -m "django_db and not slow and not browser" $(ARGS)
+
+.PHONY: coverage
+coverage: setup-test .venv/coverage.done ## Say which lines the quick tests run (var/check/coverage.txt); takes a third more time
+	$(BIN)/coverage erase
+	$(KEEP_COMPILED) $(BIN)/coverage run -m pytest $(PYTEST_PARALLEL) -m "not slow" $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --sort=cover > var/check/coverage.txt
+	@tail -n 1 var/check/coverage.txt
+
+.PHONY: nightly
+nightly: setup-test ## Run coverage, the slow tests and PostgreSQL, each to its end, and write var/check/nightly/report.md
+	$(BIN)/python -m tests.nightly
 
 .PHONY: lint
 lint: setup-test ## Check format, lint (Python, JavaScript, CSS), types, import contracts and migrations
@@ -151,6 +164,10 @@ PYTEST = $(KEEP_COMPILED) $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 .venv/ray.done: .venv/python.done requirements-ray.txt
 	@echo "Installing Ray"
 	@$(UV_INSTALL) -r requirements-ray.txt
+	@touch $@
+
+.venv/coverage.done: .venv/test.done Makefile
+	@$(UV_INSTALL) coverage==$(COVERAGE_VERSION)
 	@touch $@
 
 .venv/flights.done: .venv/python.done requirements-flights.txt

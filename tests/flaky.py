@@ -53,10 +53,14 @@ def _round(number: int, folder: Path, chosen: str) -> list[str]:
         )
     if not report.exists():
         return [f"the run itself (exit {ended.returncode}, see {log})"]
-    cases = ElementTree.parse(report).getroot().iter("testcase")
+    return failed_tests(report)
+
+
+def failed_tests(report: Path) -> list[str]:
+    """Return the names of the tests that failed in a run, from its JUnit report."""
     return [
         f"{case.get('classname')}::{case.get('name')}"
-        for case in cases
+        for case in ElementTree.parse(report).getroot().iter("testcase")
         if case.find("failure") is not None or case.find("error") is not None
     ]
 

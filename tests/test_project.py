@@ -18,6 +18,7 @@ import yaml
 from packaging.requirements import Requirement
 
 import client as starling
+from tests import nightly
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "client" / "pyproject.toml").read_text())["project"]
@@ -171,3 +172,26 @@ print(spec.scaling.decide([], Bounds(actors_max=16), seed=0, score=RETURN).why)
 """
     said = _run(program, tmp_path, ROOT, cwd=tmp_path)
     assert said.strip() == "halved every 3 rounds; 64 limited to 16 by the bounds"
+
+
+def test_the_nightly_report_goes_on_after_a_tier_that_failed(tmp_path: Path) -> None:
+    assert nightly.main(["no-such-tier", "help"], tmp_path) == 1
+    report = (tmp_path / "report.md").read_text()
+    assert re.findall(r"^## make ([\w-]+): (\w+)", report, re.MULTILINE) == [
+        ("no-such-tier", "failed"),
+        ("help", "passed"),
+    ]
+    assert all(f"\n{tier}:" in (ROOT / "Makefile").read_text() for tier in nightly.TIERS)
+
+
+def test_the_nightly_report_names_the_tests_that_failed(tmp_path: Path) -> None:
+    report, log = tmp_path / "slow.xml", tmp_path / "slow.log"
+    report.write_text(
+        '<testsuite><testcase classname="tests.a" name="holds"/>'
+        '<testcase classname="tests.a" name="breaks"><failure/></testcase></testsuite>'
+    )
+    log.write_text("1 failed, 1 passed\n")
+    heading, _, counted, *failed = nightly.tier_lines("test-slow", 1, 120.0, report, log)
+    assert heading == "## make test-slow: failed in 2 min"
+    assert counted.startswith("2 tests, 1 failed.")
+    assert failed == ["- tests.a::breaks"]
