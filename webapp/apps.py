@@ -10,5 +10,6 @@ class WebappConfig(AppConfig):
     verbose_name = "Starling"
 
     def ready(self) -> None:
+        import_module("webapp.database.schema")
         # Without this, tasks would bind to a default application that does not know the broker.
         import_module("webapp.celery")

@@ -8,13 +8,13 @@ import time
 
 import redis
 from django.conf import settings
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from webapp.accounts.limits.models import Counted
+from webapp.database.schema import is_behind
 
 _REDIS_TIMEOUT_S = 0.5
 _PROBE = "readiness"
@@ -41,8 +41,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 def _database() -> str:
     try:
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        if is_behind():
             return "migrations are missing"
     except DatabaseError:
         return "unreachable"

@@ -8,8 +8,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("accounts", "0002_archived_projects"),
-        ("jobs", "0003_films_after_evaluations"),
+        ("accounts", "0002_after_release_0_1"),
+        ("jobs", "0002_after_release_0_1"),
     ]
 
     operations = [

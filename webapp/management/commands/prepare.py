@@ -5,13 +5,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
-from django.db import connection, transaction
-from django.db.migrations.executor import MigrationExecutor
+from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.accounts.services import create_person, one_time_sign_in_path
 from webapp.data_folder import FolderRefused, close_contents
 from webapp.database.leases import expire_dead
+from webapp.database.schema import is_behind
 from webapp.http.static_files import collect_if_changed
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job
@@ -37,8 +37,8 @@ class Command(LineCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self._close_the_data_folder()
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        if is_behind():
+            self.check(tags=["database"], databases=["default"])
             call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
             self.stdout.write("The database is up to date.")
         if count := collect_if_changed():

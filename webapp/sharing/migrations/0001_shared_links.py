@@ -9,8 +9,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("accounts", "0002_archived_projects"),
-        ("jobs", "0002_reason_codes"),
+        ("accounts", "0002_after_release_0_1"),
+        ("jobs", "0002_after_release_0_1"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_release_0_1"),
-        ("jobs", "0002_reason_codes"),
+        ("jobs", "0002_after_release_0_1"),
     ]
 
     operations = [

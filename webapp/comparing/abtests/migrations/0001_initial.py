@@ -10,8 +10,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_release_0_1"),
-        ("jobs", "0002_reason_codes"),
-        ("money", "0002_kinds_of_calls"),
+        ("jobs", "0002_after_release_0_1"),
+        ("money", "0002_after_release_0_1"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("jobs", "0002_reason_codes"),
+        ("jobs", "0002_after_release_0_1"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,4 +1,7 @@
-"""Bills are kept by account and billing period: a later bill replaces all lines of those that it has."""
+"""What changed since release 0.1.0: bills are kept by account and billing period, so that a later bill replaces all lines of
+those that it has, and lines need no id and no bill of their own; how often a report was tried; what was asked for is called
+requested.
+"""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -6,7 +9,7 @@ from django.db.models import Count, Sum
 from django.db.models.functions import TruncMonth
 
 
-def sort_lines_into_periods(apps, schema_editor):
+def _sort_lines_into_periods(apps, schema_editor):
     """Lines so far name no account; their period is the month of their day."""
     lines = apps.get_model("reports", "BilledLine")._base_manager
     periods = apps.get_model("reports", "BilledPeriod").objects
@@ -27,15 +30,24 @@ def sort_lines_into_periods(apps, schema_editor):
             bill_id=bill_id, provider=provider, day__year=month.year, day__month=month.month
         )
         of_month.update(period=period)
+    # PostgreSQL alters no table that has checks left for the end of the transaction.
+    schema_editor.connection.check_constraints()
 
 
 class Migration(migrations.Migration):
+    replaces = [
+        ("reports", "0002_billed_periods"),
+        ("reports", "0003_lines_of_periods"),
+        ("reports", "0004_attempts_of_reports"),
+        ("reports", "0005_requests"),
+    ]
+
     dependencies = [("reports", "0001_release_0_1")]
 
     operations = [
         migrations.AddField("cloudbill", "replace_anyway", models.BooleanField(default=False)),
         migrations.CreateModel(
-            name="BilledPeriod",
+            "BilledPeriod",
             fields=[
                 (
                     "id",
@@ -86,16 +98,22 @@ class Migration(migrations.Migration):
                 to="reports.billedperiod",
             ),
         ),
+        migrations.RunPython(_sort_lines_into_periods, migrations.RunPython.noop),
+        migrations.RemoveConstraint("billedline", "billed_line_once_a_bill"),
+        migrations.RemoveIndex("billedline", "billed_line_replaced"),
+        migrations.RemoveField("billedline", "key"),
+        migrations.RemoveField("billedline", "bill"),
+        migrations.RemoveField("billedline", "replaced_by"),
         migrations.AlterField(
             "billedline",
-            "replaced_by",
+            "period",
             models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to="reports.cloudbill",
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="lines",
+                to="reports.billedperiod",
             ),
         ),
-        migrations.RunPython(sort_lines_into_periods, migrations.RunPython.noop),
+        migrations.AddField("reportfile", "attempt", models.IntegerField(default=0)),
+        migrations.RenameField("reportfile", "asked_by", "requested_by"),
+        migrations.RenameField("reportfile", "asked_at", "requested_at"),
     ]

@@ -1,9 +1,11 @@
-"""What was asked for is called requested."""
+"""What changed since release 0.1.0: what was asked for is called requested."""
 
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+    replaces = [("profiling", "0002_requests")]
+
     dependencies = [("profiling", "0001_release_0_1")]
 
     operations = [
