@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.loops.model import AnyLoop
 from training.loops.staleness_aware import StalenessAware
 from training.loops.synchronous import Synchronous
@@ -28,101 +28,90 @@ RETURN = USUAL.score
 
 
 class RolloutSpec(FrozenModel):
-    steps_per_call: int = Field(
+    steps_per_call: int = setting(
         256,
+        "Steps per call",
+        "Steps of each environment copy in one function call.",
         ge=1,
         le=65_536,
-        title="Steps per call",
-        description="Steps of each environment copy in one function call.",
-        json_schema_extra={"unit": "steps"},
+        unit="steps",
     )
-    environments_per_actor: int = Field(
-        1, ge=1, le=256, title="Environment copies per actor", json_schema_extra={"advanced": True}
-    )
-    memory_mb: int = Field(
+    environments_per_actor: int = setting(1, "Environment copies per actor", ge=1, le=256, advanced=True)
+    memory_mb: int = setting(
         1024,
+        "Memory of an actor",
+        "Decides price and CPU share where functions are billed by memory.",
         ge=128,
         le=10_240,
-        title="Memory of an actor",
-        description="Decides price and CPU share where functions are billed by memory.",
-        json_schema_extra={"unit": "MB", "advanced": True},
+        unit="MB",
+        advanced=True,
     )
-    deadline_s: float = Field(
+    deadline_s: float = setting(
         60.0,
+        "Longest call",
+        "A call that takes longer is stopped. Tightened from what calls really take.",
         ge=1.0,
         le=900.0,
-        title="Longest call",
-        description="A call that takes longer is stopped. Tightened from what calls really take.",
-        json_schema_extra={"unit": "s", "advanced": True},
+        unit="s",
+        advanced=True,
     )
-    attempts: int = Field(
+    attempts: int = setting(
         3,
+        "Attempts",
+        "How often a failed call is tried before its round goes on without it.",
         ge=1,
         le=10,
-        title="Attempts",
-        description="How often a failed call is tried before its round goes on without it.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
 
 
 class EvaluationSpec(FrozenModel):
-    every_rounds: int = Field(
-        10, ge=1, le=100_000, title="Evaluate every", json_schema_extra={"unit": "rounds"}
-    )
-    episodes: int = Field(
+    every_rounds: int = setting(10, "Evaluate every", ge=1, le=100_000, unit="rounds")
+    episodes: int = setting(
         5,
+        "Episodes per evaluation",
+        "Whole episodes with the deterministic policy, on seeds never used for training.",
         ge=1,
         le=1000,
-        title="Episodes per evaluation",
-        description="Whole episodes with the deterministic policy, on seeds never used for training.",
     )
 
 
 class CheckpointSpec(FrozenModel):
-    every_rounds: int = Field(
-        10,
-        ge=1,
-        le=100_000,
-        title="Checkpoint every",
-        json_schema_extra={"unit": "rounds", "advanced": True},
-    )
-    keep: int = Field(3, ge=1, le=1000, title="Checkpoints kept", json_schema_extra={"advanced": True})
+    every_rounds: int = setting(10, "Checkpoint every", ge=1, le=100_000, unit="rounds", advanced=True)
+    keep: int = setting(3, "Checkpoints kept", ge=1, le=1000, advanced=True)
 
 
 class StopRule(FrozenModel):
     """When a run is over: whatever comes first. The budget is a separate stop, enforced by the ledger."""
 
-    env_steps: int | None = Field(
+    env_steps: int | None = setting(
         100_000,
+        "Steps",
+        "Environment steps in all. Data that is learned from again does not count again.",
         ge=1,
         le=10**11,
-        title="Steps",
-        description="Environment steps in all. Data that is learned from again does not count again.",
-        json_schema_extra={"unit": "steps"},
+        unit="steps",
     )
-    target_return: float | None = Field(
+    target_return: float | None = setting(
+        None, "Target return", "Stop when three evaluations in a row reach this."
+    )
+    rounds: int | None = setting(None, "Rounds", ge=1, le=10_000_000, unit="rounds", advanced=True)
+    minutes: float | None = setting(
         None,
-        title="Target return",
-        description="Stop when three evaluations in a row reach this.",
-    )
-    rounds: int | None = Field(
-        None, ge=1, le=10_000_000, title="Rounds", json_schema_extra={"unit": "rounds", "advanced": True}
-    )
-    minutes: float | None = Field(
-        None,
+        "Time",
+        "On the platform's own clock, which is virtual on a simulated cloud.",
         gt=0,
         le=100_000,
-        title="Time",
-        description="On the platform's own clock, which is virtual on a simulated cloud.",
-        json_schema_extra={"unit": "min"},
+        unit="min",
     )
-    no_progress_evaluations: int | None = Field(
+    no_progress_evaluations: int | None = setting(
         None,
+        "Patience",
+        "Stop when this many evaluations in a row brought no new best.",
         ge=1,
         le=100_000,
-        title="Patience",
-        description="Stop when this many evaluations in a row brought no new best.",
-        json_schema_extra={"unit": "evaluations", "advanced": True},
+        unit="evaluations",
+        advanced=True,
     )
 
     @property
@@ -158,12 +147,8 @@ class TrainingSpec(Training):
     evaluation: EvaluationSpec = EvaluationSpec()
     checkpoints: CheckpointSpec = CheckpointSpec()
     stop: StopRule = StopRule()
-    seed: int = Field(
-        0,
-        ge=0,
-        le=2**31 - 1,
-        title="Seed",
-        description="The same seed gives the same run, whichever worker answers first.",
+    seed: int = setting(
+        0, "Seed", "The same seed gives the same run, whichever worker answers first.", ge=0, le=2**31 - 1
     )
 
     @property

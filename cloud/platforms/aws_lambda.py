@@ -12,8 +12,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
 from cloud.accounts.connections import AwsClients, AwsConnection
 from cloud.accounts.register import Holder, holder_in_memory
 from cloud.actor.blobs import MissingWeights
@@ -38,6 +36,7 @@ from cloud.timing.numbers.profile import Profile
 from cloud.timing.numbers.quantity import Quantity, with_values
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
+from training.base_model import setting
 from training.engine.messages import BlobRef, Call, Outcome
 from training.tasks.training import Training
 
@@ -55,52 +54,49 @@ class LambdaOptions(PlatformModel):
     """AWS Lambda in an account of yours: functions sample, the learner runs here."""
 
     kind: Literal["aws_lambda"] = "aws_lambda"
-    connection: str = Field(
-        "", title="Connection", description="The AWS account to run in.", json_schema_extra={"own": True}
-    )
-    region: str = Field(
+    connection: str = setting("", "Connection", "The AWS account to run in.", own=True)
+    region: str = setting(
         "us-east-1",
+        "Region",
+        "That of the connection.",
         pattern=r"^[a-z]{2}(-[a-z]+)+-\d$",
-        title="Region",
-        description="That of the connection.",
-        json_schema_extra={"follows": "connection"},
+        follows="connection",
     )
-    at_once: int | None = Field(
+    at_once: int | None = setting(
         None,
+        "Functions at once",
+        "At most so many; empty means as many as the account allows.",
         ge=1,
         le=_MOST_THREADS,
-        title="Functions at once",
-        description="At most so many; empty means as many as the account allows.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
-    provisioned: int = Field(
+    provisioned: int = setting(
         0,
+        "Functions kept ready",
+        "They start at once, and are paid while they are kept, busy or not.",
         ge=0,
         le=1000,
-        title="Functions kept ready",
-        description="They start at once, and are paid while they are kept, busy or not.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
-    memory_ladder_mb: tuple[int, ...] = Field(
+    memory_ladder_mb: tuple[int, ...] = setting(
         (),
+        "Sizes of functions",
+        "Those that are set up: a policy may choose among them.",
         max_length=40,
-        title="Sizes of functions",
-        description="Those that are set up: a policy may choose among them.",
-        # Left out of stored specs whose policy leaves memory as it is, so that those are what they were.
         exclude_if=lambda value: not value,
-        json_schema_extra={"follows": "connection"},
+        follows="connection",
     )
-    start_cap_s: float = Field(
+    start_cap_s: float = setting(
         30.0,
+        "Longest start",
+        "A call that has not begun by then is not run. Counts into the worst case.",
         ge=5.0,
         le=120.0,
-        title="Longest start",
-        description="A call that has not begun by then is not run. Counts into the worst case.",
-        json_schema_extra={"advanced": True, "unit": "s", "own": True},
+        unit="s",
+        own=True,
+        advanced=True,
     )
-    function_timeout_s: int = Field(
-        900, ge=3, le=900, title="Limit of a function", json_schema_extra={"advanced": True, "unit": "s"}
-    )
+    function_timeout_s: int = setting(900, "Limit of a function", ge=3, le=900, unit="s", advanced=True)
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 
     place: ClassVar[str] = "AWS Lambda"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from cloud.accounts.connections import AzureConnection
 from cloud.accounts.register import Holder, group_name
@@ -31,6 +31,7 @@ from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers.profile import Profile
 from cloud.workers.execution import Deliver
 from cloud.workers.learner_thread import LearnerThread
+from training.base_model import setting
 from training.engine.messages import BlobRef, Call, Outcome
 from training.tasks.training import Training
 
@@ -45,78 +46,58 @@ class AzureContainerOptions(PlatformModel):
     """Azure containers in a subscription of yours: groups of actors that fetch their work; the learner runs here."""
 
     kind: Literal["azure_container"] = "azure_container"
-    connection: str = Field(
-        "",
-        title="Connection",
-        description="The Azure subscription to run in.",
-        json_schema_extra={"own": True},
+    connection: str = setting("", "Connection", "The Azure subscription to run in.", own=True)
+    region: str = setting(
+        "eastus", "Region", "That of the connection.", pattern=r"^[a-z][a-z0-9]{2,39}$", follows="connection"
     )
-    region: str = Field(
-        "eastus",
-        pattern=r"^[a-z][a-z0-9]{2,39}$",
-        title="Region",
-        description="That of the connection.",
-        json_schema_extra={"follows": "connection"},
+    image: str = setting(
+        "", "Image", "The one that the connection was set up with.", max_length=300, follows="connection"
     )
-    image: str = Field(
-        "",
-        max_length=300,
-        title="Image",
-        description="The one that the connection was set up with.",
-        json_schema_extra={"follows": "connection"},
-    )
-    vcpu: int = Field(
-        1,
-        ge=1,
-        le=GROUP_VCPU,
-        title="Cores of an actor",
-        json_schema_extra={"advanced": True},
-    )
-    memory_gb: int = Field(
+    vcpu: int = setting(1, "Cores of an actor", ge=1, le=GROUP_VCPU, advanced=True)
+    memory_gb: int = setting(
         2,
+        "Memory of an actor",
+        "Paid while the actor runs, used or not.",
         ge=1,
         le=GROUP_MEMORY_GB,
-        title="Memory of an actor",
-        description="Paid while the actor runs, used or not.",
-        json_schema_extra={"advanced": True, "unit": "GB"},
+        unit="GB",
+        advanced=True,
     )
-    containers_a_group: int = Field(
+    containers_a_group: int = setting(
         4,
+        "Actors a group",
+        "They start and end together. Azure starts 300 groups an hour.",
         ge=1,
         le=GROUP_VCPU,
-        title="Actors a group",
-        description="They start and end together. Azure starts 300 groups an hour.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
-    most_actors: int = Field(
-        100,
-        ge=1,
-        le=400,
-        title="Actors at once",
-        description="At most so many run; further calls wait.",
-        json_schema_extra={"advanced": True},
+    most_actors: int = setting(
+        100, "Actors at once", "At most so many run; further calls wait.", ge=1, le=400, advanced=True
     )
-    spot: bool = Field(
+    spot: bool = setting(
         False,
-        title="Spot",
-        description="Cheaper capacity that Azure may take back. No price of it is known, so no budget can hold it.",
-        json_schema_extra={"advanced": True},
+        "Spot",
+        "Cheaper capacity that Azure may take back. No price of it is known, so no budget can hold it.",
+        advanced=True,
     )
-    idle_s: float = Field(
+    idle_s: float = setting(
         120.0,
+        "Kept when idle",
+        "How long an actor without work is kept, and paid.",
         ge=10.0,
         le=3600.0,
-        title="Kept when idle",
-        description="How long an actor without work is kept, and paid.",
-        json_schema_extra={"advanced": True, "unit": "s"},
+        unit="s",
+        advanced=True,
     )
-    start_cap_s: float = Field(
+    start_cap_s: float = setting(
         300.0,
+        "Longest start",
+        "A group that has not fetched work by then is deleted.",
         ge=30.0,
         le=1800.0,
-        title="Longest start",
-        description="A group that has not fetched work by then is deleted.",
-        json_schema_extra={"advanced": True, "unit": "s", "own": True},
+        unit="s",
+        own=True,
+        advanced=True,
     )
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.pricing import Tariff
 from cloud.platforms.model import Access
@@ -14,6 +12,7 @@ from cloud.platforms.own_machines import LearnerPrice, OwnMachines, rents
 from cloud.platforms.pulled import Patience, PulledCalls, ReachableMailbox
 from cloud.timing.forecasting.this_machine import assumed, machines_like_this_one
 from cloud.timing.numbers.profile import Profile
+from training.base_model import setting
 from training.tasks.training import Training
 
 # Heartbeats come four times as often.
@@ -26,35 +25,29 @@ class HostsOptions(OwnMachines):
     """Machines of yours: any that reach this site can sample; the job's page shows the command they run."""
 
     kind: Literal["hosts"] = "hosts"
-    machines: int = Field(
-        1,
-        ge=1,
-        le=1000,
-        title="Machines",
-        description="How many will come. The job begins with the first, and pays for all.",
+    machines: int = setting(
+        1, "Machines", "How many will come. The job begins with the first, and pays for all.", ge=1, le=1000
     )
-    processes: int = Field(
-        1,
-        ge=1,
-        le=256,
-        title="Actors on each",
-        description="Processes that sample; as many as a machine has cores to spare.",
+    processes: int = setting(
+        1, "Actors on each", "Processes that sample; as many as a machine has cores to spare.", ge=1, le=256
     )
-    machine_usd_per_hour: Decimal = Field(
+    machine_usd_per_hour: Decimal = setting(
         Decimal(0),
+        "Price of a machine",
+        "Rent of each from the job's start to its end, whether it has come or not.",
         ge=0,
         le=10_000,
-        title="Price of a machine",
-        description="Rent of each from the job's start to its end, whether it has come or not.",
-        json_schema_extra={"unit": "USD/h", "advanced": True},
+        unit="USD/h",
+        advanced=True,
     )
-    wait_min: float = Field(
+    wait_min: float = setting(
         60.0,
+        "Wait for machines",
+        "A call that no machine has fetched by then fails. The job fails after a few such calls.",
         gt=0.0,
         le=1440.0,
-        title="Wait for machines",
-        description="A call that no machine has fetched by then fails. The job fails after a few such calls.",
-        json_schema_extra={"unit": "min", "advanced": True},
+        unit="min",
+        advanced=True,
     )
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 

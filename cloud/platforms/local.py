@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
 from cloud.actor.blobs import BlobShelf, MissingWeights
 from cloud.failures import Failure
 from cloud.money.billing.price_book import PriceBook
@@ -21,6 +19,7 @@ from cloud.timing.forecasting.this_machine import machines_like_this_one
 from cloud.timing.numbers.profile import Profile
 from cloud.workers.execution import Execution
 from cloud.workers.executor import Executor, LocalExecutor, cores
+from training.base_model import setting
 from training.engine.messages import BlobRef, Call, Outcome
 from training.tasks.training import Training
 
@@ -29,29 +28,26 @@ class LocalOptions(OwnMachines):
     """This machine: worker processes here do the calls. It costs nothing unless you give it a price."""
 
     kind: Literal["local"] = "local"
-    workers: int | None = Field(
-        None,
-        ge=1,
-        le=64,
-        title="Workers",
-        description="Processes that sample; empty means one for each core.",
-        json_schema_extra={"advanced": True},
+    workers: int | None = setting(
+        None, "Workers", "Processes that sample; empty means one for each core.", ge=1, le=64, advanced=True
     )
-    learner_usd_per_hour: Decimal = Field(
+    learner_usd_per_hour: Decimal = setting(
         Decimal(0),
+        "Price of the learner",
+        "Rent from the job's start to its end. Your own machine costs nothing unless you say so.",
         ge=0,
         le=10_000,
-        title="Price of the learner",
-        description="Rent from the job's start to its end. Your own machine costs nothing unless you say so.",
-        json_schema_extra={"unit": "USD/h", "advanced": True},
+        unit="USD/h",
+        advanced=True,
     )
-    worker_usd_per_hour: Decimal = Field(
+    worker_usd_per_hour: Decimal = setting(
         Decimal(0),
+        "Price of a worker",
+        "Rent of each worker from the job's start to its end.",
         ge=0,
         le=10_000,
-        title="Price of a worker",
-        description="Rent of each worker from the job's start to its end.",
-        json_schema_extra={"unit": "USD/h", "advanced": True},
+        unit="USD/h",
+        advanced=True,
     )
 
     place: ClassVar[str] = "this machine"

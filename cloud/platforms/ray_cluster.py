@@ -18,8 +18,6 @@ from decimal import Decimal
 from math import ceil
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
-
 from cloud import failures
 from cloud.actor import wire
 from cloud.actor.watchdog import GRACE_S
@@ -39,6 +37,7 @@ from cloud.timing.numbers.profile import Profile
 from cloud.workers.execution import Execution
 from cloud.workers.executor import cores
 from cloud.workers.learner_thread import LearnerThread
+from training.base_model import setting
 from training.engine.messages import BlobRef, Call, Outcome
 from training.functions.body import Result
 from training.rl import packages
@@ -55,53 +54,50 @@ class RayOptions(OwnMachines):
     """A Ray cluster: its actors sample, the learner runs here. Without an address, a cluster starts on this machine."""
 
     kind: Literal["ray"] = "ray"
-    address: str = Field(
+    address: str = setting(
         "",
+        "Address",
+        "Address of the cluster's head, as 10.0.0.5:6379. Empty: a cluster is started here.",
         pattern=r"^$|^[A-Za-z0-9][A-Za-z0-9.-]*:\d{1,5}$",
         max_length=260,
-        title="Address",
-        description="Address of the cluster's head, as 10.0.0.5:6379. Empty: a cluster is started here.",
     )
-    actors: int | None = Field(
+    actors: int | None = setting(
         None,
+        "Actors at once",
+        "Empty: as many as the cluster has cores for. A cluster that grows needs a number.",
         ge=1,
         le=10_000,
-        title="Actors at once",
-        description="Empty: as many as the cluster has cores for. A cluster that grows needs a number.",
     )
-    cpus_per_actor: float = Field(
-        1.0, gt=0.0, le=64.0, title="Cores of an actor", json_schema_extra={"advanced": True}
-    )
-    start_cap_s: float = Field(
+    cpus_per_actor: float = setting(1.0, "Cores of an actor", gt=0.0, le=64.0, advanced=True)
+    start_cap_s: float = setting(
         120.0,
+        "Longest start",
+        "An actor that has its core and does not answer by then is ended.",
         ge=5.0,
         le=900.0,
-        title="Longest start",
-        description="An actor that has its core and does not answer by then is ended.",
-        json_schema_extra={"advanced": True, "unit": "s", "own": True},
+        unit="s",
+        own=True,
+        advanced=True,
     )
-    nodes: int = Field(
-        1,
-        ge=1,
-        le=1000,
-        title="Machines",
-        description="How many of them are paid while an actor of the job has a core.",
+    nodes: int = setting(
+        1, "Machines", "How many of them are paid while an actor of the job has a core.", ge=1, le=1000
     )
-    machine: str = Field(
+    machine: str = setting(
         "",
+        "Kind of machine",
+        "Its name in the price book, as c5.4xlarge. Empty: the price below.",
         max_length=100,
-        title="Kind of machine",
-        description="Its name in the price book, as c5.4xlarge. Empty: the price below.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
-    region: str = Field("us-east-1", max_length=40, title="Region", json_schema_extra={"advanced": True})
-    node_usd_per_hour: Decimal = Field(
+    region: str = setting("us-east-1", "Region", max_length=40, advanced=True)
+    node_usd_per_hour: Decimal = setting(
         Decimal(0),
+        "Price of a machine",
+        "Where no kind is named. Your own cost nothing unless you say so.",
         ge=0,
         le=10_000,
-        title="Price of a machine",
-        description="Where no kind is named. Your own cost nothing unless you say so.",
-        json_schema_extra={"unit": "USD/h", "advanced": True},
+        unit="USD/h",
+        advanced=True,
     )
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 

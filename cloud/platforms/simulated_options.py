@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
-from pydantic.config import JsonDict
+from pydantic import ValidationInfo, field_validator
 
 from cloud.money.billing.price_book import PriceBook, UnknownSku
 from cloud.money.billing.tariffs import Purchase, tariff_of
@@ -19,13 +18,13 @@ from cloud.timing.numbers import stack as stacks
 from cloud.timing.numbers.profile import Functions, Pool
 from cloud.timing.simulation.core import SimulatedSetting
 from cloud.workers.executor import cores
+from training.base_model import setting
 
 if TYPE_CHECKING:
     from cloud.platforms.simulated import SimulatedPlatform
 
 FUNCTION_SIZES_MB = range(128, 10_241)
 """AWS Lambda developer guide: from 128 MB to 10,240 MB, by 1 MB."""
-_ADVANCED: JsonDict = {"advanced": True}
 
 
 def _is_one(value: int) -> bool:
@@ -37,90 +36,82 @@ class SimulatedOptions(PlatformModel):
     """Simulated cloud: real training here, with the time and the bill that a cloud would have had."""
 
     kind: Literal["simulated"] = "simulated"
-    profile: str = Field(
-        "lambda",
-        title="Cloud",
-        description="How actors start, run, wait and fail there. Every number has a source.",
+    profile: str = setting(
+        "lambda", "Cloud", "How actors start, run, wait and fail there. Every number has a source."
     )
-    stack: str = Field(
-        stacks.OURS,
-        title="Software",
-        description="Our own engine as measured, or an RLlib-like one as in the papers.",
+    stack: str = setting(
+        stacks.OURS, "Software", "Our own engine as measured, or an RLlib-like one as in the papers."
     )
-    learner: Literal["server", "function"] = Field(
+    learner: Literal["server", "function"] = setting(
         "server",
-        title="Learner's place",
-        description="A machine paid from the job's start to its end, or a function paid only while it learns.",
-        json_schema_extra=_ADVANCED,
+        "Learner's place",
+        "A machine paid from the job's start to its end, or a function paid only while it learns.",
+        advanced=True,
     )
-    learner_sku: str | None = Field(
-        None,
-        title="Learner's machine",
-        description="Empty: the one that the cloud's profile names.",
-        json_schema_extra=_ADVANCED,
+    learner_sku: str | None = setting(
+        None, "Learner's machine", "Empty: the one that the cloud's profile names.", advanced=True
     )
-    learner_machines: int = Field(
+    learner_machines: int = setting(
         1,
+        "Learner's machines",
+        "Machines of this kind, each rented whole. Calls that learn at once are spread over their GPUs.",
         ge=1,
         le=64,
-        title="Learner's machines",
-        description="Machines of this kind, each rented whole. Calls that learn at once are spread over their GPUs.",
-        json_schema_extra=_ADVANCED,
         exclude_if=_is_one,
+        advanced=True,
     )
-    learner_lanes: int = Field(
+    learner_lanes: int = setting(
         1,
+        "Learning at once",
+        "Calls that learn at the same time, over all the learner's machines. More than GPUs share them.",
         ge=1,
         le=1024,
-        title="Learning at once",
-        description="Calls that learn at the same time, over all the learner's machines. More than GPUs share them.",
-        json_schema_extra={"advanced": True, "unit": "calls"},
         exclude_if=_is_one,
+        unit="calls",
+        advanced=True,
     )
-    learners_per_gpu: int = Field(
+    learners_per_gpu: int = setting(
         1,
+        "Learners on a GPU",
+        "Learner functions that run on one GPU. They slow each other, and each pays its share. With 1 every"
+        " function has its own.",
         ge=1,
         le=64,
-        title="Learners on a GPU",
-        description=(
-            "Learner functions that run on one GPU. They slow each other, and each pays its share. With 1 every"
-            " function has its own."
-        ),
-        json_schema_extra={"advanced": True, "unit": "functions"},
         exclude_if=_is_one,
+        unit="functions",
+        advanced=True,
     )
-    region: str | None = Field(
-        None, title="Region", description="Empty: the profile's.", json_schema_extra=_ADVANCED
-    )
-    provisioned: int = Field(
+    region: str | None = setting(None, "Region", "Empty: the profile's.", advanced=True)
+    provisioned: int = setting(
         0,
+        "Kept warm",
+        "Functions kept ready without a cold start, paid by started five minutes, busy or not.",
         ge=0,
         le=10_000,
-        title="Kept warm",
-        description="Functions kept ready without a cold start, paid by started five minutes, busy or not.",
-        json_schema_extra={"advanced": True, "unit": "functions"},
+        unit="functions",
+        advanced=True,
     )
-    cache_sku: str | None = Field(
+    cache_sku: str | None = setting(
         None,
-        title="Cache's machine",
-        description="Empty: trajectories come back in the answer, no cache is rented.",
-        json_schema_extra=_ADVANCED,
+        "Cache's machine",
+        "Empty: trajectories come back in the answer, no cache is rented.",
+        advanced=True,
     )
-    seed: int = Field(
+    seed: int = setting(
         0,
+        "Seed of the cloud",
+        "Start-up times, stragglers and failures are drawn from it.",
         ge=0,
         le=2**31 - 1,
-        title="Seed of the cloud",
-        description="Start-up times, stragglers and failures are drawn from it.",
-        json_schema_extra=_ADVANCED,
+        advanced=True,
     )
-    workers: int | None = Field(
+    workers: int | None = setting(
         None,
+        "Workers",
+        "Processes on this machine that do the real work; empty means one for each core.",
         ge=1,
         le=64,
-        title="Workers",
-        description="Processes on this machine that do the real work; empty means one for each core.",
-        json_schema_extra=_ADVANCED,
+        advanced=True,
     )
 
     @field_validator("profile")

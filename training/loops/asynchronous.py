@@ -15,8 +15,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
-
+from training.base_model import setting
 from training.engine.checkpoints import Progress
 from training.engine.replay import CircularBuffer, Contribution
 from training.loops.loop import Loop
@@ -175,21 +174,16 @@ class Asynchronous(Loop):
     decides = AsynchronousState
     decided_by_times = "which data an update learns from"
     waits_for_slowest = False
-    staleness_limit: int = Field(
+    staleness_limit: int = setting(
         4,
+        "Staleness limit",
+        "Data of a policy older than this is not learned from.",
         ge=1,
         le=1000,
-        title="Staleness limit",
-        description="Data of a policy older than this is not learned from.",
-        json_schema_extra={"unit": "versions"},
+        unit="versions",
     )
-    trajectories_per_update: int | None = Field(
-        None,
-        ge=1,
-        le=4096,
-        title="Trajectories per update",
-        description="Empty: as many as there are actors.",
-        json_schema_extra={"advanced": True},
+    trajectories_per_update: int | None = setting(
+        None, "Trajectories per update", "Empty: as many as there are actors.", ge=1, le=4096, advanced=True
     )
 
     @property

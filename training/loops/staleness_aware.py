@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field
-
+from training.base_model import setting
 from training.loops.aggregation import (
     AGE_LIMIT,
     AggregationRule,
@@ -19,8 +18,6 @@ from training.loops.loop import Loop
 from training.loops.staleness_aware_state import StalenessAwareState
 from training.rl.truncation import Truncation, TruncationRule
 
-_ADVANCED: dict[str, Any] = {"advanced": True}
-
 
 class StalenessAware(Loop):
     """Stellaris: many learners compute gradients, which wait in a queue until they are recent enough on average."""
@@ -29,149 +26,128 @@ class StalenessAware(Loop):
     decides = StalenessAwareState
     collects = "beside gradients"
     decided_by_times = "which gradients a version is made of and how far behind they are"
-    learners: int = Field(
+    learners: int = setting(
         2,
+        "Learners at most",
+        "Gradients that are computed at once. A learner runs and costs only while there is data for it.",
         ge=1,
         le=1024,
-        title="Learners at most",
-        description="Gradients that are computed at once. A learner runs and costs only while there is data for it.",
     )
-    fit_learners: bool = Field(
+    fit_learners: bool = setting(
         False,
-        title="Fit the number of learners",
-        description=(
-            "Each round has as many learners as kept up with the actors in the round before: the seconds of its"
-            " gradients over the seconds in which its data was sampled, rounded up, at most the number above; fewer"
-            " where a budget that is nearly spent asks for fewer actors."
-        ),
-        json_schema_extra=_ADVANCED,
+        "Fit the number of learners",
+        "Each round has as many learners as kept up with the actors in the round before: the seconds of its"
+        " gradients over the seconds in which its data was sampled, rounded up, at most the number above;"
+        " fewer where a budget that is nearly spent asks for fewer actors.",
+        advanced=True,
     )
-    trajectories_per_gradient: int = Field(
+    trajectories_per_gradient: int = setting(
         4,
+        "Trajectories per gradient",
+        "What one call of an actor samples is a trajectory. Each pass over these makes one gradient.",
         ge=1,
         le=4096,
-        title="Trajectories per gradient",
-        description="What one call of an actor samples is a trajectory. Each pass over these makes one gradient.",
     )
-    where: Literal["actor", "learner"] = Field(
+    where: Literal["actor", "learner"] = setting(
         "actor",
-        title="Learners' place",
-        description=(
-            "Actor: gradients are computed by functions, workers or machines like those that sample. Learner: on the"
-            " learner's machine, whose GPUs they share."
-        ),
+        "Learners' place",
+        "Actor: gradients are computed by functions, workers or machines like those that sample. Learner: on"
+        " the learner's machine, whose GPUs they share.",
     )
-    staleness_decay: float = Field(
+    staleness_decay: float = setting(
         0.9,
+        "Decay of the staleness bound d",
+        "In round k after calibration the bound is the largest staleness times d^k, at least 1.",
         gt=0,
         le=1,
-        title="Decay of the staleness bound d",
-        description="In round k after calibration the bound is the largest staleness times d^k, at least 1.",
     )
-    calibration: CalibrationRule = Field(
+    calibration: CalibrationRule = setting(
         "largest",
-        title="Staleness measured as",
-        description="Of one round without a bound. Largest: the paper. Mean: rounded down, plus 1, the released code.",
-        json_schema_extra=_ADVANCED,
+        "Staleness measured as",
+        "Of one round without a bound. Largest: the paper. Mean: rounded down, plus 1, the released code.",
+        advanced=True,
     )
-    largest_staleness: float | None = Field(
+    largest_staleness: float | None = setting(
         None,
+        "Largest staleness",
+        "Empty: measured in the first round, which has no bound. A number is taken as it is.",
         ge=0,
         le=1e6,
-        title="Largest staleness",
-        description="Empty: measured in the first round, which has no bound. A number is taken as it is.",
-        json_schema_extra={"advanced": True, "unit": "versions"},
+        unit="versions",
+        advanced=True,
     )
-    hold: bool = Field(
+    hold: bool = setting(
         True,
-        title="Hold gradients",
-        description="Without: each gradient is applied as it comes, as purely asynchronous learners do.",
-        json_schema_extra=_ADVANCED,
+        "Hold gradients",
+        "Without: each gradient is applied as it comes, as purely asynchronous learners do.",
+        advanced=True,
     )
-    distance: Literal["versions", "kl"] = Field(
+    distance: Literal["versions", "kl"] = setting(
         "versions",
-        title="Staleness counted in",
-        description=(
-            "Versions: how many were made since. KL: how far the policy has moved since, in usual steps; beyond the"
-            " paper."
-        ),
-        json_schema_extra=_ADVANCED,
+        "Staleness counted in",
+        "Versions: how many were made since. KL: how far the policy has moved since, in usual steps; beyond"
+        " the paper.",
+        advanced=True,
     )
-    weighting: WeightRule = Field(
+    weighting: WeightRule = setting(
         "sqrt",
-        title="Weight of a stale gradient",
-        description=(
-            "Of a gradient δ versions behind. Sqrt: 1/√δ, the paper. Inverse: 1/δ. Threshold: 1/√δ above the"
-            " threshold. Released: the third root with the released code's reset, which weighs nothing down."
-        ),
-        json_schema_extra=_ADVANCED,
+        "Weight of a stale gradient",
+        "Of a gradient δ versions behind. Sqrt: 1/√δ, the paper. Inverse: 1/δ. Threshold: 1/√δ above the"
+        " threshold. Released: the third root with the released code's reset, which weighs nothing down.",
+        advanced=True,
     )
-    staleness_threshold: int = Field(
+    staleness_threshold: int = setting(
         1,
+        "Staleness threshold v",
+        "With the weight rule Threshold: up to here a gradient counts in full.",
         ge=0,
         le=1000,
-        title="Staleness threshold v",
-        description="With the weight rule Threshold: up to here a gradient counts in full.",
-        json_schema_extra={"advanced": True, "unit": "versions"},
+        unit="versions",
+        advanced=True,
     )
-    aggregation: AggregationRule = Field(
+    aggregation: AggregationRule = setting(
         "mean",
-        title="Aggregation",
-        description=(
-            "Mean: the weighted mean gives the direction, the mean weight the step's size. Weigh gradients: each is"
-            " scaled by its weight, as printed. Sequential: a step for each, the released code."
-        ),
-        json_schema_extra=_ADVANCED,
+        "Aggregation",
+        "Mean: the weighted mean gives the direction, the mean weight the step's size. Weigh gradients: each"
+        " is scaled by its weight, as printed. Sequential: a step for each, the released code.",
+        advanced=True,
     )
-    truncation: TruncationRule = Field(
+    truncation: TruncationRule = setting(
         "constant",
-        title="Truncation of importance weights",
-        description=(
-            "Constant: the smallest ratio of all learners in flight, at most ρ, weighs each sample. Off: none. The"
-            " others repeat the released code, differentiate the weight, or use its mean for the step's size only."
-        ),
-        json_schema_extra=_ADVANCED,
+        "Truncation of importance weights",
+        "Constant: the smallest ratio of all learners in flight, at most ρ, weighs each sample. Off: none."
+        " The others repeat the released code, differentiate the weight, or use its mean for the step's size"
+        " only.",
+        advanced=True,
     )
-    ratio_limit: float = Field(
-        1.0,
-        ge=1,
-        le=100,
-        title="Limit ρ of importance weights",
-        json_schema_extra=_ADVANCED,
-    )
-    actors_wait: bool = Field(
+    ratio_limit: float = setting(1.0, "Limit ρ of importance weights", ge=1, le=100, advanced=True)
+    actors_wait: bool = setting(
         True,
-        title="Actors wait",
-        description="For all passes over their data. Without: they go on sampling with the newest version.",
+        "Actors wait",
+        "For all passes over their data. Without: they go on sampling with the newest version.",
     )
-    learners_wait: bool = Field(
+    learners_wait: bool = setting(
         True,
-        title="Learners wait",
-        description=(
-            "For the version that is made of their gradient, so that the next one is fresh. Without: they go on at once"
-            " with the version that there is, as the released code's do."
-        ),
-        json_schema_extra=_ADVANCED,
+        "Learners wait",
+        "For the version that is made of their gradient, so that the next one is fresh. Without: they go on"
+        " at once with the version that there is, as the released code's do.",
+        advanced=True,
     )
-    order: Literal["arrival", "launch"] = Field(
+    order: Literal["arrival", "launch"] = setting(
         "arrival",
-        title="Order of gradients",
-        description=(
-            "Arrival: as they come, the paper. Launch: in the order in which they were sent. With waiting actors"
-            " the same seed then gives the same weights on every platform."
-        ),
-        json_schema_extra=_ADVANCED,
+        "Order of gradients",
+        "Arrival: as they come, the paper. Launch: in the order in which they were sent. With waiting actors"
+        " the same seed then gives the same weights on every platform.",
+        advanced=True,
     )
-    samples_per_round: int | None = Field(
+    samples_per_round: int | None = setting(
         None,
+        "Samples per round",
+        "A round is over when so many were learned from in all their passes. Empty: what all actors sample"
+        " in one call each.",
         ge=1,
         le=100_000_000,
-        title="Samples per round",
-        description=(
-            "A round is over when so many were learned from in all their passes. Empty: what all actors sample in"
-            " one call each."
-        ),
-        json_schema_extra=_ADVANCED,
+        advanced=True,
     )
 
     @property

@@ -15,9 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 
 Array = Any  # an array of numpy or of torch
 Floats = npt.NDArray[Any]
@@ -34,7 +33,7 @@ class Truncation(FrozenModel):
     """
 
     rule: TruncationRule = "constant"
-    limit: float = Field(1.0, ge=1.0, title="Ratio limit ρ")
+    limit: float = setting(1.0, "Ratio limit ρ", ge=1.0)
 
     @property
     def reads_policies(self) -> bool:

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.rl.figures import LearningFigures
 from training.rl.measures.curvature import RATIO_LIMIT, CurvatureSpec
@@ -33,7 +33,6 @@ from training.tasks.score import Score
 
 _LIKE = 1e-9
 _NO_SPREAD = 0.5
-_ADVANCED: dict[str, Any] = {"advanced": True}
 
 
 class _Score(NamedTuple):
@@ -48,42 +47,26 @@ class Boosting(PolicyBase):
     within_most = ("actors_min", "actors_first")
 
     kind: Literal["boosting"] = "boosting"
-    actors_min: int = Field(8, ge=1, le=4096, title="Fewest actors")
-    actors_max: int = Field(64, ge=1, le=4096, title="Most actors")
-    actors_first: int = Field(
-        16,
-        ge=1,
-        le=4096,
-        title="Actors in the first round",
-        description="Nothing has been measured before it.",
-        json_schema_extra=_ADVANCED,
+    actors_min: int = setting(8, "Fewest actors", ge=1, le=4096)
+    actors_max: int = setting(64, "Most actors", ge=1, le=4096)
+    actors_first: int = setting(
+        16, "Actors in the first round", "Nothing has been measured before it.", ge=1, le=4096, advanced=True
     )
-    window: int = Field(
-        6,
-        ge=2,
-        le=60,
-        title="Window",
-        description="Rounds that are compared.",
-        json_schema_extra={"unit": "rounds"},
+    window: int = setting(6, "Window", "Rounds that are compared.", ge=2, le=60, unit="rounds")
+    decay: float = setting(
+        0.96, "Decay d", "Each round's scores are this much lower than the last one's.", gt=0, le=1
     )
-    decay: float = Field(
-        0.96,
-        gt=0,
-        le=1,
-        title="Decay d",
-        description="Each round's scores are this much lower than the last one's.",
-    )
-    rule: Literal["paper", "released"] = Field(
+    rule: Literal["paper", "released"] = setting(
         "paper",
-        title="Rule",
-        description="Released: as in the authors' published code, which differs from their paper.",
-        json_schema_extra=_ADVANCED,
+        "Rule",
+        "Released: as in the authors' published code, which differs from their paper.",
+        advanced=True,
     )
-    signal: Literal["measured", "flipped", "shuffled", "constant"] = Field(
+    signal: Literal["measured", "flipped", "shuffled", "constant"] = setting(
         "measured",
-        title="Signal",
-        description="Anything but measured is a control: it ignores what the curvature says.",
-        json_schema_extra=_ADVANCED,
+        "Signal",
+        "Anything but measured is a control: it ignores what the curvature says.",
+        advanced=True,
     )
     curvature: CurvatureSpec = CurvatureSpec()
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
@@ -19,8 +19,8 @@ class Chance(PolicyBase):
     within_most = ("actors_min",)
 
     kind: Literal["chance"] = "chance"
-    actors_min: int = Field(8, ge=1, le=4096, title="Fewest {actors}")
-    actors_max: int = Field(64, ge=1, le=4096, title="Most {actors}")
+    actors_min: int = setting(8, "Fewest {actors}", ge=1, le=4096)
+    actors_max: int = setting(64, "Most {actors}", ge=1, le=4096)
 
     @property
     def largest(self) -> int:

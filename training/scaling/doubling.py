@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
-
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
@@ -18,11 +17,9 @@ class Doubling(PolicyBase):
     within_most = ("actors_first",)
 
     kind: Literal["doubling"] = "doubling"
-    actors_first: int = Field(8, ge=1, le=4096, title="{Actors} at first")
-    actors_max: int = Field(64, ge=1, le=4096, title="Most {actors}")
-    every_rounds: int = Field(
-        10, ge=1, le=100_000, title="Doubled every", json_schema_extra={"unit": "{rounds}"}
-    )
+    actors_first: int = setting(8, "{Actors} at first", ge=1, le=4096)
+    actors_max: int = setting(64, "Most {actors}", ge=1, le=4096)
+    every_rounds: int = setting(10, "Doubled every", ge=1, le=100_000, unit="{rounds}")
 
     @property
     def largest(self) -> int:

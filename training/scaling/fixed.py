@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
-
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
@@ -16,7 +15,7 @@ class Fixed(PolicyBase):
     """Fixed: the same number of {actors} in every {round}."""
 
     kind: Literal["fixed"] = "fixed"
-    actors: int = Field(8, ge=1, le=4096, title="{Actors}", description="Functions started in every {round}.")
+    actors: int = setting(8, "{Actors}", "Functions started in every {round}.", ge=1, le=4096)
 
     @property
     def largest(self) -> int:

@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.rl.measures.measures import AnyMeasure
 from training.rl.measures.policy_shift import PolicyShiftSpec
@@ -23,8 +24,6 @@ from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.scheduling.minionsrl.state import STATE_SIZE, MinionsScales, StateKind, state_of
 from training.tasks.score import Score
 
-_ADVANCED: dict[str, Any] = {"advanced": True}
-_FOLLOWS: dict[str, Any] = {"follows": "scheduler"}
 _NAMED = (
     "round",
     "loss",
@@ -41,44 +40,36 @@ class Learned(PolicyBase):
     """MinionsRL: a trained scheduler decides how many actors each round gets."""
 
     kind: Literal["learned"] = "learned"
-    scheduler: str = Field(
-        "", max_length=100, title="Scheduler", description="One of this project's trained schedulers."
-    )
-    actors_max: int = Field(
+    scheduler: str = setting("", "Scheduler", "One of this project's trained schedulers.", max_length=100)
+    actors_max: int = setting(
         32,
+        "Most actors",
+        "What the scheduler was trained to choose from.",
         ge=2,
         le=1024,
-        title="Most actors",
-        description="What the scheduler was trained to choose from.",
-        json_schema_extra=_FOLLOWS,
+        follows="scheduler",
     )
-    target_return: float = Field(
-        500.0,
-        title="Target return",
-        description="The return that this training aims at.",
-        json_schema_extra=_FOLLOWS,
+    target_return: float = setting(
+        500.0, "Target return", "The return that this training aims at.", follows="scheduler"
     )
-    rounds: int = Field(
+    rounds: int = setting(
         50,
+        "Usual rounds",
+        "About how many rounds such a training takes.",
         ge=1,
         le=100_000,
-        title="Usual rounds",
-        description="About how many rounds such a training takes.",
-        json_schema_extra=_FOLLOWS,
+        follows="scheduler",
     )
-    state: StateKind = Field(
-        "normalised",
-        title="State",
-        description="Printed: plain numbers, as in the paper.",
-        json_schema_extra=_FOLLOWS,
+    state: StateKind = setting(
+        "normalised", "State", "Printed: plain numbers, as in the paper.", follows="scheduler"
     )
-    explore: bool = Field(
+    explore: bool = setting(
         False,
-        title="Draw the decision",
-        description="By the scheduler's probabilities, as in its training. Otherwise its likeliest decision is taken.",
-        json_schema_extra=_ADVANCED,
+        "Draw the decision",
+        "By the scheduler's probabilities, as in its training. Otherwise its likeliest decision is taken.",
+        advanced=True,
     )
-    weights: str = Field("", max_length=MOST_LETTERS, title="Weights", json_schema_extra=_FOLLOWS)
+    weights: str = setting("", "Weights", max_length=MOST_LETTERS, follows="scheduler")
 
     @model_validator(mode="after")
     def fits(self) -> Learned:

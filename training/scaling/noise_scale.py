@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
-
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.rl.figures import LearningFigures
 from training.rl.measures.measures import AnyMeasure
@@ -27,13 +26,13 @@ class NoiseScale(PolicyBase):
     within_most = ("actors_min",)
 
     kind: Literal["noise_scale"] = "noise_scale"
-    actors_min: int = Field(8, ge=1, le=4096, title="Fewest actors")
-    actors_max: int = Field(64, ge=1, le=4096, title="Most actors")
-    rule: Literal["proportional", "released"] = Field(
+    actors_min: int = setting(8, "Fewest actors", ge=1, le=4096)
+    actors_max: int = setting(64, "Most actors", ge=1, le=4096)
+    rule: Literal["proportional", "released"] = setting(
         "proportional",
-        title="Rule",
-        description="Released: as in the code that was published for Nitro, which compounds.",
-        json_schema_extra={"advanced": True},
+        "Rule",
+        "Released: as in the code that was published for Nitro, which compounds.",
+        advanced=True,
     )
 
     @property

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
-
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
@@ -16,11 +15,9 @@ class Ramp(PolicyBase):
     """Ramp: from one number of {actors} to another in a straight line."""
 
     kind: Literal["ramp"] = "ramp"
-    actors_first: int = Field(4, ge=1, le=4096, title="{Actors} in the first {round}")
-    actors_last: int = Field(16, ge=1, le=4096, title="{Actors} at the end of the ramp")
-    over_rounds: int = Field(
-        50, ge=1, le=100_000, title="Length of the ramp", json_schema_extra={"unit": "{rounds}"}
-    )
+    actors_first: int = setting(4, "{Actors} in the first {round}", ge=1, le=4096)
+    actors_last: int = setting(16, "{Actors} at the end of the ramp", ge=1, le=4096)
+    over_rounds: int = setting(50, "Length of the ramp", ge=1, le=100_000, unit="{rounds}")
 
     @property
     def largest(self) -> int:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
@@ -23,18 +24,18 @@ class RewardRatio(PolicyBase):
     within_most = ("actors_min",)
 
     kind: Literal["reward_ratio"] = "reward_ratio"
-    actors_min: int = Field(1, ge=1, le=4096, title="Fewest actors")
-    actors_max: int = Field(32, ge=1, le=4096, title="Most actors")
-    target_return: float = Field(
-        500.0, title="Target return", description="That of the environment; it must be more than the floor."
+    actors_min: int = setting(1, "Fewest actors", ge=1, le=4096)
+    actors_max: int = setting(32, "Most actors", ge=1, le=4096)
+    target_return: float = setting(
+        500.0, "Target return", "That of the environment; it must be more than the floor."
     )
-    floor_return: float = Field(
+    floor_return: float = setting(
         0.0,
-        title="Return of no skill",
-        description="Where returns begin: 0, or less where an untrained policy scores below it.",
-        json_schema_extra={"advanced": True},
+        "Return of no skill",
+        "Where returns begin: 0, or less where an untrained policy scores below it.",
+        advanced=True,
     )
-    window: int = Field(5, ge=1, le=60, title="Window", json_schema_extra={"unit": "rounds"})
+    window: int = setting(5, "Window", ge=1, le=60, unit="rounds")
 
     @model_validator(mode="after")
     def in_order(self) -> RewardRatio:

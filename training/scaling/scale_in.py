@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
-
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
@@ -24,15 +23,11 @@ class ScaleIn(PolicyBase):
     within_most = ("actors_min",)
 
     kind: Literal["scale_in"] = "scale_in"
-    actors_max: int = Field(32, ge=1, le=4096, title="Actors at first")
-    actors_min: int = Field(1, ge=1, le=4096, title="Fewest actors")
-    window: int = Field(2, ge=1, le=60, title="Window", json_schema_extra={"unit": "rounds"})
-    share: float = Field(
-        0.8,
-        gt=0,
-        le=1,
-        title="Falls below",
-        description="Of what a dollar gained in the first rounds with this many actors.",
+    actors_max: int = setting(32, "Actors at first", ge=1, le=4096)
+    actors_min: int = setting(1, "Fewest actors", ge=1, le=4096)
+    window: int = setting(2, "Window", ge=1, le=60, unit="rounds")
+    share: float = setting(
+        0.8, "Falls below", "Of what a dollar gained in the first rounds with this many actors.", gt=0, le=1
     )
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
@@ -16,12 +17,12 @@ class ActorSchedule(PolicyBase):
     """Schedule: a number of {actors} for each {round}, known beforehand."""
 
     kind: Literal["schedule"] = "schedule"
-    actors: tuple[int, ...] = Field(
+    actors: tuple[int, ...] = setting(
         (16, 8),
+        "{Actors} of each {round}",
+        "The last one holds for all {rounds} after it.",
         min_length=1,
         max_length=10_000,
-        title="{Actors} of each {round}",
-        description="The last one holds for all {rounds} after it.",
     )
 
     @field_validator("actors")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
+from training.base_model import setting
 from training.engine.reports import RoundReport
 from training.rl.networks.inference import LOG_STD_LIMITS, NumpyPolicy
 from training.scaling.agent_weights import MOST_LETTERS, check_inputs, read_agent
@@ -21,8 +22,6 @@ from training.scheduling.siren.choices import Choices
 from training.scheduling.siren.state import STATE_SIZE, SirenScales, StateKind, state_of
 from training.tasks.score import Score
 
-_ADVANCED: dict[str, Any] = {"advanced": True}
-_FOLLOWS: dict[str, Any] = {"follows": "scheduler"}
 _OUTPUTS = 4
 
 
@@ -30,46 +29,30 @@ class Siren(PolicyBase):
     """Siren: a trained agent decides how many functions each epoch gets and how much memory each has."""
 
     kind: Literal["siren"] = "siren"
-    scheduler: str = Field(
-        "", max_length=100, title="Scheduler", description="One of this project's trained schedulers."
-    )
-    actors_min: int = Field(1, ge=1, le=4096, title="Fewest functions", json_schema_extra=_FOLLOWS)
-    actors_max: int = Field(150, ge=1, le=4096, title="Most functions", json_schema_extra=_FOLLOWS)
-    memory_min_mb: int = Field(
-        256, ge=128, le=10_240, title="Least memory", json_schema_extra=_FOLLOWS | {"unit": "MB"}
-    )
-    memory_max_mb: int = Field(
-        3008, ge=128, le=10_240, title="Most memory", json_schema_extra=_FOLLOWS | {"unit": "MB"}
-    )
-    target_loss: float = Field(0.1, gt=0, title="Target loss", json_schema_extra=_FOLLOWS)
-    rounds: int = Field(
+    scheduler: str = setting("", "Scheduler", "One of this project's trained schedulers.", max_length=100)
+    actors_min: int = setting(1, "Fewest functions", ge=1, le=4096, follows="scheduler")
+    actors_max: int = setting(150, "Most functions", ge=1, le=4096, follows="scheduler")
+    memory_min_mb: int = setting(256, "Least memory", ge=128, le=10_240, unit="MB", follows="scheduler")
+    memory_max_mb: int = setting(3008, "Most memory", ge=128, le=10_240, unit="MB", follows="scheduler")
+    target_loss: float = setting(0.1, "Target loss", gt=0, follows="scheduler")
+    rounds: int = setting(
         20,
+        "Usual epochs",
+        "About how many epochs such a training takes.",
         ge=1,
         le=100_000,
-        title="Usual epochs",
-        description="About how many epochs such a training takes.",
-        json_schema_extra=_FOLLOWS,
+        follows="scheduler",
     )
-    deadline_s: float | None = Field(
-        None,
-        gt=0,
-        title="Deadline",
-        description="Empty: it watches the budget.",
-        json_schema_extra=_FOLLOWS | {"unit": "s"},
+    deadline_s: float | None = setting(
+        None, "Deadline", "Empty: it watches the budget.", gt=0, unit="s", follows="scheduler"
     )
-    state: StateKind = Field(
-        "normalised",
-        title="State",
-        description="Printed: plain numbers, as on the slides.",
-        json_schema_extra=_FOLLOWS,
+    state: StateKind = setting(
+        "normalised", "State", "Printed: plain numbers, as on the slides.", follows="scheduler"
     )
-    explore: bool = Field(
-        False,
-        title="Draw the decision",
-        description="As in the agent's training. Otherwise its mean is taken.",
-        json_schema_extra=_ADVANCED,
+    explore: bool = setting(
+        False, "Draw the decision", "As in the agent's training. Otherwise its mean is taken.", advanced=True
     )
-    weights: str = Field("", max_length=MOST_LETTERS, title="Weights", json_schema_extra=_FOLLOWS)
+    weights: str = setting("", "Weights", max_length=MOST_LETTERS, follows="scheduler")
 
     @model_validator(mode="after")
     def fits(self) -> Siren:

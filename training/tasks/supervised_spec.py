@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.data import library
 from training.data.manifest import Manifest
 from training.data.store import MissingData
@@ -29,80 +29,72 @@ _PARAMETER_COPIES = 5
 
 
 class FunctionSpec(FrozenModel):
-    memory_mb: int = Field(
+    memory_mb: int = setting(
         1024,
+        "Memory of a function",
+        "Decides price and CPU share where functions are billed by memory.",
         ge=128,
         le=10_240,
-        title="Memory of a function",
-        description="Decides price and CPU share where functions are billed by memory.",
-        json_schema_extra={"unit": "MB", "advanced": True},
+        unit="MB",
+        advanced=True,
     )
-    deadline_s: float = Field(
+    deadline_s: float = setting(
         60.0,
+        "Longest call",
+        "A call that takes longer is stopped. Tightened from what calls really take.",
         ge=1.0,
         le=900.0,
-        title="Longest call",
-        description="A call that takes longer is stopped. Tightened from what calls really take.",
-        json_schema_extra={"unit": "s", "advanced": True},
+        unit="s",
+        advanced=True,
     )
-    attempts: int = Field(
+    attempts: int = setting(
         3,
+        "Attempts",
+        "How often a failed call is tried before its epoch goes on without its rows.",
         ge=1,
         le=10,
-        title="Attempts",
-        description="How often a failed call is tried before its epoch goes on without its rows.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
 
 
 class JudgingSpec(FrozenModel):
-    every_rounds: int = Field(
-        1,
-        ge=1,
-        le=100_000,
-        title="Judge every",
-        description="By all rows that were held out.",
-        json_schema_extra={"unit": "epochs"},
+    every_rounds: int = setting(
+        1, "Judge every", "By all rows that were held out.", ge=1, le=100_000, unit="epochs"
     )
 
 
 class DescentStopRule(FrozenModel):
     """When a run is over: whatever comes first. The budget is a separate stop, enforced by the ledger."""
 
-    rounds: int | None = Field(
-        20,
-        ge=1,
-        le=10_000_000,
-        title="Epochs",
-        description="Times over all rows.",
-        json_schema_extra={"unit": "epochs"},
-    )
-    samples: int | None = Field(
+    rounds: int | None = setting(20, "Epochs", "Times over all rows.", ge=1, le=10_000_000, unit="epochs")
+    samples: int | None = setting(
         None,
+        "Samples",
+        "Rows in all, each counted each time it is learned from.",
         ge=1,
         le=10**13,
-        title="Samples",
-        description="Rows in all, each counted each time it is learned from.",
-        json_schema_extra={"unit": "samples", "advanced": True},
+        unit="samples",
+        advanced=True,
     )
-    target_loss: float | None = Field(
-        None, gt=0, title="Target loss", description="Stop when three held-out losses in a row reach this."
+    target_loss: float | None = setting(
+        None, "Target loss", "Stop when three held-out losses in a row reach this.", gt=0
     )
-    minutes: float | None = Field(
+    minutes: float | None = setting(
         None,
+        "Time",
+        "On the platform's own clock, which is virtual on a simulated cloud.",
         gt=0,
         le=100_000,
-        title="Time",
-        description="On the platform's own clock, which is virtual on a simulated cloud.",
-        json_schema_extra={"unit": "min"},
+        unit="min",
     )
-    no_progress_evaluations: int | None = Field(
+    no_progress_evaluations: int | None = setting(
         None,
+        "Patience",
+        "Stop when this many held-out losses in a row brought no new best.",
         ge=1,
         le=100_000,
-        title="Patience",
-        description="Stop when this many held-out losses in a row brought no new best.",
-        json_schema_extra={"unit": "evaluations", "advanced": True},
+        unit="evaluations",
+        advanced=True,
     )
 
     @property
@@ -132,39 +124,26 @@ class Supervised(Training):
 
     kind: Literal["supervised"] = "supervised"
     schema_version: Literal[1] = 1
-    data: str = Field(
+    data: str = setting(
         "digits",
+        "Data set",
+        "One of the project, by its hash, or one that comes with Starling, by its name.",
         pattern=r"^([0-9a-f]{64}|[a-z][a-z0-9_]{0,40})$",
-        title="Data set",
-        description="One of the project, by its hash, or one that comes with Starling, by its name.",
     )
     model: AnyModel = Field(default_factory=LogisticRegression, title="Model", validate_default=True)
     optimiser: AnyOptimiser = Field(default_factory=SGD, title="Optimiser")
-    minibatch: int = Field(
-        32,
-        ge=1,
-        le=65_536,
-        title="Minibatch",
-        description="Rows of one step.",
-        json_schema_extra={"unit": "rows"},
+    minibatch: int = setting(32, "Minibatch", "Rows of one step.", ge=1, le=65_536, unit="rows")
+    local_steps: int = setting(
+        1, "Local steps", "Steps of a call before it pushes the sum of its gradients.", ge=1, le=10_000
     )
-    local_steps: int = Field(
-        1,
-        ge=1,
-        le=10_000,
-        title="Local steps",
-        description="Steps of a call before it pushes the sum of its gradients.",
-    )
-    significance: float = Field(
+    significance: float = setting(
         0.0,
+        "Significance filter",
+        "Only numbers travel whose step is more than this share of the parameter; the rest is carried over,"
+        " with the function's state, to its next call. 0: all travel.",
         ge=0.0,
         le=1.0,
-        title="Significance filter",
-        description=(
-            "Only numbers travel whose step is more than this share of the parameter; the rest is carried over, with"
-            " the function's state, to its next call. 0: all travel."
-        ),
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
     scaling: AnyEpochScaling = Field(default_factory=Fixed)
     loop: AnyEpochLoop = Field(default_factory=Hybrid)
@@ -172,12 +151,8 @@ class Supervised(Training):
     evaluation: JudgingSpec = JudgingSpec()
     checkpoints: CheckpointSpec = CheckpointSpec(every_rounds=1)
     stop: DescentStopRule = DescentStopRule()
-    seed: int = Field(
-        0,
-        ge=0,
-        le=2**31 - 1,
-        title="Seed",
-        description="Decides the first parameters and the order of the rows in each epoch.",
+    seed: int = setting(
+        0, "Seed", "Decides the first parameters and the order of the rows in each epoch.", ge=0, le=2**31 - 1
     )
 
     @field_validator("model")

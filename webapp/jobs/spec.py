@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from cloud.platforms.local import LocalOptions
 from cloud.platforms.options import PLATFORMS, PlatformOptions
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.spec import TrainingSpec
 from training.tasks.kinds import AnyTraining
 from webapp.http.request_bodies import check_values
@@ -41,50 +41,46 @@ class Limits:
 
 class JobSpec(FrozenModel):
     schema_version: Literal[1] = 1
-    name: str = Field("Training", min_length=1, max_length=100, title="Name")
-    tags: tuple[TagName, ...] = Field(
+    name: str = setting("Training", "Name", min_length=1, max_length=100)
+    tags: tuple[TagName, ...] = setting(
         (),
+        "Tags",
+        "Words to find the job by and to count its money under, separated by commas.",
         max_length=10,
-        title="Tags",
-        description="Words to find the job by and to count its money under, separated by commas.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
-    group: str = Field(
+    group: str = setting(
         "",
+        "Group",
+        "Jobs of one group, such as the seeds of one question, may share a budget.",
         max_length=100,
-        title="Group",
-        description="Jobs of one group, such as the seeds of one question, may share a budget.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
     training: AnyTraining = TrainingSpec()
     platform: AnyPlatformOptions = Field(default_factory=LocalOptions, title="Platform")
-    budget_usd: Decimal = Field(
+    budget_usd: Decimal = setting(
         Decimal("1"),
+        "Budget",
+        "The job stops before it can spend more. Several seeds share it evenly.",
         gt=0,
         le=1_000_000,
         decimal_places=BUDGET_DECIMALS,
-        title="Budget",
-        description="The job stops before it can spend more. Several seeds share it evenly.",
-        json_schema_extra={"unit": "USD"},
+        unit="USD",
     )
-    at_line: Literal["drain", "fewer", "stop"] = Field(
+    at_line: Literal["drain", "fewer", "stop"] = setting(
         "drain",
-        title="At the budget's limit",
-        description=(
-            "drain: no round begins that might not fit. fewer: the same, with fewer actors from 80 % on."
-            " stop: use it up, and lose the round that does not fit."
-        ),
-        json_schema_extra={"advanced": True},
+        "At the budget's limit",
+        "drain: no round begins that might not fit. fewer: the same, with fewer actors from 80 % on. stop:"
+        " use it up, and lose the round that does not fit.",
+        advanced=True,
     )
 
-    films: bool = Field(
+    films: bool = setting(
         True,
-        title="Films",
-        description=(
-            "After an evaluation the worker films the agent for a few seconds, in at most 5 % of the job's time."
-            " It costs the job nothing."
-        ),
-        json_schema_extra={"advanced": True},
+        "Films",
+        "After an evaluation the worker films the agent for a few seconds, in at most 5 % of the job's time."
+        " It costs the job nothing.",
+        advanced=True,
     )
 
     @model_validator(mode="before")

@@ -10,10 +10,10 @@ from decimal import Decimal
 from math import ceil
 from typing import Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from cloud.platforms.simulated_options import SimulatedOptions
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.rl.environments import catalogue
 from training.scheduling.agents import AGENTS, AnyAgent, AnySettings, agent_for
 from training.scheduling.minionsrl.model import SchedulingSettings
@@ -35,54 +35,44 @@ _EASIER = 1.1
 class TrainingRequest(FrozenModel):
     """A training of a scheduler. Episodes run on the simulated cloud: nothing is paid."""
 
-    name: str = Field(
-        "Scheduler",
-        min_length=1,
-        max_length=60,
-        title="Name",
-        description="A name that is there already gets a new version.",
+    name: str = setting(
+        "Scheduler", "Name", "A name that is there already gets a new version.", min_length=1, max_length=60
     )
-    workload: str = Field(
+    workload: str = setting(
         "cartpole",
+        "Workload",
+        "The preset whose training it is to schedule. Its own scaling policy does not matter.",
         max_length=100,
-        title="Workload",
-        description="The preset whose training it is to schedule. Its own scaling policy does not matter.",
     )
-    data: str = Field(
-        "",
-        max_length=100,
-        title="Data set",
-        description="Of a workload that learns from data. Empty: the preset's.",
+    data: str = setting(
+        "", "Data set", "Of a workload that learns from data. Empty: the preset's.", max_length=100
     )
-    begin_with: str = Field(
-        "",
-        max_length=100,
-        title="Begin with",
-        description="One of this project's schedulers, trained on for the new task.",
+    begin_with: str = setting(
+        "", "Begin with", "One of this project's schedulers, trained on for the new task.", max_length=100
     )
-    target: float | None = Field(
+    target: float | None = setting(
         None,
-        title="Target",
-        description="The return or the loss to reach. Empty: the environment's reference, or the preset's loss.",
+        "Target",
+        "The return or the loss to reach. Empty: the environment's reference, or the preset's loss.",
     )
-    rounds: int | None = Field(
+    rounds: int | None = setting(
         None,
+        "Rounds of an episode at most",
+        "Empty: as many as the workload's own stop rule comes to, and 200 at most.",
         ge=2,
         le=10_000,
-        title="Rounds of an episode at most",
-        description="Empty: as many as the workload's own stop rule comes to, and 200 at most.",
     )
-    budget_usd: Decimal = Field(
+    budget_usd: Decimal = setting(
         Decimal("1"),
+        "Budget of an episode",
+        "Simulated dollars. An episode ends before it spends more.",
         gt=0,
         le=10_000,
         decimal_places=6,
-        title="Budget of an episode",
-        description="Simulated dollars. An episode ends before it spends more.",
-        json_schema_extra={"unit": "USD"},
+        unit="USD",
     )
-    scheduling: AnySettings = Field(SchedulingSettings(), title="Agent")
-    platform: SimulatedOptions = Field(SimulatedOptions(learner="function"), title="Where its episodes run")
+    scheduling: AnySettings = setting(SchedulingSettings(), "Agent")
+    platform: SimulatedOptions = setting(SimulatedOptions(learner="function"), "Where its episodes run")
 
     @model_validator(mode="before")
     @classmethod

@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy.typing as npt
-from pydantic import Field
 
+from training.base_model import setting
 from training.rl.algorithms import losses
-from training.rl.algorithms.algorithm import ADVANCED, Algorithm, Slice, UpdateResult
+from training.rl.algorithms.algorithm import Algorithm, Slice, UpdateResult
 from training.rl.algorithms.descent import Array, Objective, Slopes
 from training.rl.algorithms.optimisation import Optimisation
 from training.rl.returns import generalised_advantages
@@ -31,9 +31,9 @@ class A2C(Algorithm):
     shuffles: ClassVar[bool] = False
 
     kind: Literal["a2c"] = "a2c"
-    learning_rate: float = Field(7e-4, gt=0, le=1, title="Learning rate")
-    trace_decay: float = Field(0.95, ge=0, le=1, title="GAE λ")
-    normalise_advantages: bool = Field(False, title="Normalise advantages", json_schema_extra=ADVANCED)
+    learning_rate: float = setting(7e-4, "Learning rate", gt=0, le=1)
+    trace_decay: float = setting(0.95, "GAE λ", ge=0, le=1)
+    normalise_advantages: bool = setting(False, "Normalise advantages", advanced=True)
 
     def learn(
         self, state: LearnerState, batch: Batch, network: Network, progress: float, seed: int

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.rl.algorithms.descent import Anchor, Array, Objective
 from training.rl.figures import UpdateReport
 from training.rl.learner import LearnerState
@@ -74,38 +74,28 @@ class Algorithm(FrozenModel):
     shuffles: ClassVar[bool] = True
     """Whether a pass takes its samples in random order."""
 
-    learning_rate: float = Field(3e-4, gt=0, le=1, title="Learning rate")
-    learning_rate_decay: bool = Field(
-        True, title="Decay the learning rate", description="In a straight line to zero over the whole run."
+    learning_rate: float = setting(3e-4, "Learning rate", gt=0, le=1)
+    learning_rate_decay: bool = setting(
+        True, "Decay the learning rate", "In a straight line to zero over the whole run."
     )
-    discount: float = Field(0.99, ge=0, le=1, title="Discount γ")
-    value_coefficient: float = Field(0.5, ge=0, le=100, title="Value loss weight", json_schema_extra=ADVANCED)
-    entropy_coefficient: float = Field(0.0, ge=0, le=10, title="Entropy weight", json_schema_extra=ADVANCED)
-    max_gradient_norm: float = Field(
-        0.5, gt=0, le=1e6, title="Largest gradient norm", json_schema_extra=ADVANCED
-    )
-    gradient_clip: Literal["joint", "separate", "none"] = Field(
+    discount: float = setting(0.99, "Discount γ", ge=0, le=1)
+    value_coefficient: float = setting(0.5, "Value loss weight", ge=0, le=100, advanced=True)
+    entropy_coefficient: float = setting(0.0, "Entropy weight", ge=0, le=10, advanced=True)
+    max_gradient_norm: float = setting(0.5, "Largest gradient norm", gt=0, le=1e6, advanced=True)
+    gradient_clip: Literal["joint", "separate", "none"] = setting(
         "joint",
-        title="Gradient clip",
-        description=(
-            "Joint: one norm over policy and critic. Separate: policy and critic each have their own. None: gradients"
-            " are used as they are, RLlib's default."
-        ),
-        # Left out of stored specs, so that those from before this field and their hashes stay what they were.
+        "Gradient clip",
+        "Joint: one norm over policy and critic. Separate: policy and critic each have their own. None:"
+        " gradients are used as they are, RLlib's default.",
         exclude_if=lambda value: value == "joint",
-        json_schema_extra=ADVANCED,
+        advanced=True,
     )
-    normalise_observations: bool = Field(False, title="Normalise observations")
-    normalise_rewards: bool = Field(
-        False, title="Scale rewards", description="By the running deviation of discounted returns."
+    normalise_observations: bool = setting(False, "Normalise observations")
+    normalise_rewards: bool = setting(
+        False, "Scale rewards", "By the running deviation of discounted returns."
     )
-    clip_rewards: bool = Field(
-        False,
-        title="Clip rewards to their sign",
-        description="As usual for Atari.",
-        json_schema_extra=ADVANCED,
-    )
-    adam_epsilon: float = Field(1e-5, gt=0, le=1, title="Adam ε", json_schema_extra=ADVANCED)
+    clip_rewards: bool = setting(False, "Clip rewards to their sign", "As usual for Atari.", advanced=True)
+    adam_epsilon: float = setting(1e-5, "Adam ε", gt=0, le=1, advanced=True)
 
     def initial_state(self, network: Network, spaces: Spaces, seed: int) -> LearnerState:
         """Return the state before the first update, with everything that this algorithm keeps in it."""

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
+from training.base_model import setting
 from training.rl.algorithms import losses
-from training.rl.algorithms.algorithm import ADVANCED, AdvantageTrace, Algorithm, Slice, UpdateResult
+from training.rl.algorithms.algorithm import AdvantageTrace, Algorithm, Slice, UpdateResult
 from training.rl.algorithms.descent import Anchor, Array, Objective, Slopes
 from training.rl.algorithms.optimisation import Optimisation
 from training.rl.networks import Parameters
@@ -42,47 +42,35 @@ class Impact(Algorithm):
     follows_a_target: ClassVar[bool] = True
 
     kind: Literal["impact"] = "impact"
-    clip: float = Field(0.2, gt=0, le=1, title="Clip range ε")
-    epochs: int = Field(2, ge=1, le=100, title="Passes over the data")
-    minibatch_size: int = Field(
-        256, ge=1, le=1_000_000, title="Minibatch", json_schema_extra={"unit": "samples"}
-    )
-    trace_decay: float = Field(0.95, ge=0, le=1, title="V-trace λ", json_schema_extra=ADVANCED)
-    rho_limit: float = Field(1.0, gt=0, le=10, title="V-trace ρ limit", json_schema_extra=ADVANCED)
-    c_limit: float = Field(1.0, gt=0, le=10, title="V-trace c limit", json_schema_extra=ADVANCED)
+    clip: float = setting(0.2, "Clip range ε", gt=0, le=1)
+    epochs: int = setting(2, "Passes over the data", ge=1, le=100)
+    minibatch_size: int = setting(256, "Minibatch", ge=1, le=1_000_000, unit="samples")
+    trace_decay: float = setting(0.95, "V-trace λ", ge=0, le=1, advanced=True)
+    rho_limit: float = setting(1.0, "V-trace ρ limit", gt=0, le=10, advanced=True)
+    c_limit: float = setting(1.0, "V-trace c limit", gt=0, le=10, advanced=True)
     advantage_trace: AdvantageTrace = "lambda"
-    target_every_updates: int = Field(
-        1,
-        ge=1,
-        le=10_000,
-        title="Renew the target every",
-        json_schema_extra={"advanced": True, "unit": "updates"},
+    target_every_updates: int = setting(
+        1, "Renew the target every", ge=1, le=10_000, unit="updates", advanced=True
     )
-    kl_coefficient: float = Field(
-        0.0,
-        ge=0,
-        le=100,
-        title="KL penalty to the target",
-        # PPO has a coefficient of this name that adapts itself and anchors to another policy.
-        json_schema_extra={"advanced": True, "own": True},
-    )
-    replay_batches: int = Field(
+    kl_coefficient: float = setting(0.0, "KL penalty to the target", ge=0, le=100, own=True, advanced=True)
+    replay_batches: int = setting(
         4,
+        "Replay buffer",
+        "Updates' worth of data that may be used again.",
         ge=1,
         le=64,
-        title="Replay buffer",
-        description="Updates' worth of data that may be used again.",
-        json_schema_extra={"advanced": True, "unit": "batches"},
+        unit="batches",
+        advanced=True,
     )
-    replay_uses: int = Field(
+    replay_uses: int = setting(
         2,
+        "Uses of each batch",
+        "How often a batch may be learned from. 1: no replay.",
         ge=1,
         le=64,
-        title="Uses of each batch",
-        description="How often a batch may be learned from. 1: no replay.",
-        json_schema_extra=ADVANCED,
+        advanced=True,
     )
-    normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=ADVANCED)
+    normalise_advantages: bool = setting(True, "Normalise advantages", advanced=True)
 
     @property
     def surrogate_clip(self) -> float | None:

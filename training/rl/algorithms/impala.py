@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
+from training.base_model import setting
 from training.rl.algorithms import losses
-from training.rl.algorithms.algorithm import ADVANCED, AdvantageTrace, Algorithm, Slice, UpdateResult
+from training.rl.algorithms.algorithm import AdvantageTrace, Algorithm, Slice, UpdateResult
 from training.rl.algorithms.descent import Array, Objective
 from training.rl.algorithms.optimisation import Optimisation
 from training.rl.returns import vtrace
@@ -30,17 +30,15 @@ class Impala(Algorithm):
     """IMPALA: learns from data of slightly older policies too, so no actor has to wait."""
 
     kind: Literal["impala"] = "impala"
-    learning_rate: float = Field(6e-4, gt=0, le=1, title="Learning rate")
-    entropy_coefficient: float = Field(0.01, ge=0, le=10, title="Entropy weight", json_schema_extra=ADVANCED)
-    trace_decay: float = Field(0.95, ge=0, le=1, title="V-trace λ", json_schema_extra=ADVANCED)
-    rho_limit: float = Field(1.0, gt=0, le=10, title="V-trace ρ limit", json_schema_extra=ADVANCED)
-    c_limit: float = Field(1.0, gt=0, le=10, title="V-trace c limit", json_schema_extra=ADVANCED)
+    learning_rate: float = setting(6e-4, "Learning rate", gt=0, le=1)
+    entropy_coefficient: float = setting(0.01, "Entropy weight", ge=0, le=10, advanced=True)
+    trace_decay: float = setting(0.95, "V-trace λ", ge=0, le=1, advanced=True)
+    rho_limit: float = setting(1.0, "V-trace ρ limit", gt=0, le=10, advanced=True)
+    c_limit: float = setting(1.0, "V-trace c limit", gt=0, le=10, advanced=True)
     advantage_trace: AdvantageTrace = "lambda"
-    minibatch_size: int = Field(
-        256, ge=1, le=1_000_000, title="Minibatch", json_schema_extra={"unit": "samples"}
-    )
-    epochs: int = Field(1, ge=1, le=100, title="Passes over the data", json_schema_extra=ADVANCED)
-    normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=ADVANCED)
+    minibatch_size: int = setting(256, "Minibatch", ge=1, le=1_000_000, unit="samples")
+    epochs: int = setting(1, "Passes over the data", ge=1, le=100, advanced=True)
+    normalise_advantages: bool = setting(True, "Normalise advantages", advanced=True)
 
     def learn(
         self, state: LearnerState, batch: Batch, network: Network, progress: float, seed: int

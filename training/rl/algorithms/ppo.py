@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
+from training.base_model import setting
 from training.rl.algorithms import losses
-from training.rl.algorithms.algorithm import ADVANCED, Algorithm, Floats, Slice, UpdateResult
+from training.rl.algorithms.algorithm import Algorithm, Floats, Slice, UpdateResult
 from training.rl.algorithms.descent import Anchor, Array, Objective, Slopes
 from training.rl.algorithms.optimisation import Optimisation
 from training.rl.networks import Parameters
@@ -41,60 +41,45 @@ class PPO(Algorithm):
     """PPO: learns from each round's data in a few clipped passes."""
 
     kind: Literal["ppo"] = "ppo"
-    trace_decay: float = Field(0.95, ge=0, le=1, title="GAE λ")
-    clip: float = Field(0.2, gt=0, le=1, title="Clip range ε")
-    clip_decay: bool = Field(False, title="Decay the clip range", json_schema_extra=ADVANCED)
-    epochs: int = Field(10, ge=1, le=100, title="Passes over the data")
-    minibatch_size: int = Field(
-        256, ge=1, le=1_000_000, title="Minibatch", json_schema_extra={"unit": "samples"}
+    trace_decay: float = setting(0.95, "GAE λ", ge=0, le=1)
+    clip: float = setting(0.2, "Clip range ε", gt=0, le=1)
+    clip_decay: bool = setting(False, "Decay the clip range", advanced=True)
+    epochs: int = setting(10, "Passes over the data", ge=1, le=100)
+    minibatch_size: int = setting(256, "Minibatch", ge=1, le=1_000_000, unit="samples")
+    value_clip: float | None = setting(
+        None, "Value clip", "Empty: values are not clipped.", gt=0, le=1000, advanced=True
     )
-    value_clip: float | None = Field(
-        None,
-        gt=0,
-        le=1000,
-        title="Value clip",
-        description="Empty: values are not clipped.",
-        json_schema_extra=ADVANCED,
-    )
-    value_error: Literal["half_square", "clamped_square"] = Field(
+    value_error: Literal["half_square", "clamped_square"] = setting(
         "half_square",
-        title="Value error",
-        description=(
-            "Half square: PPO2's, which clips how far a value moves. Clamped square: RLlib's, the whole square, which"
-            " counts as the value clip where it is larger."
-        ),
+        "Value error",
+        "Half square: PPO2's, which clips how far a value moves. Clamped square: RLlib's, the whole square,"
+        " which counts as the value clip where it is larger.",
         exclude_if=lambda value: value == "half_square",
-        json_schema_extra=ADVANCED,
+        advanced=True,
     )
-    normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=ADVANCED)
-    recompute_advantages: bool = Field(
-        False,
-        title="Recompute advantages each pass",
-        description="With the critic as it is by then.",
-        json_schema_extra=ADVANCED,
+    normalise_advantages: bool = setting(True, "Normalise advantages", advanced=True)
+    recompute_advantages: bool = setting(
+        False, "Recompute advantages each pass", "With the critic as it is by then.", advanced=True
     )
-    target_kl: float | None = Field(
+    target_kl: float | None = setting(
         None,
+        "KL limit",
+        "Stop an update's passes early beyond 1.5 times this. Empty: never.",
         gt=0,
         le=100,
-        title="KL limit",
-        description="Stop an update's passes early beyond 1.5 times this. Empty: never.",
-        json_schema_extra=ADVANCED,
+        advanced=True,
     )
-    kl_coefficient: float = Field(
+    kl_coefficient: float = setting(
         0.0,
+        "KL penalty",
+        "First weight of an adaptive penalty that aims at the KL target; 0: none.",
         ge=0,
         le=100,
-        title="KL penalty",
-        description="First weight of an adaptive penalty that aims at the KL target; 0: none.",
-        json_schema_extra=ADVANCED,
+        advanced=True,
     )
-    kl_target: float = Field(0.01, gt=0, le=10, title="KL target of the penalty", json_schema_extra=ADVANCED)
-    objective: Literal["clipped", "decoupled"] = Field(
-        "clipped",
-        title="Objective",
-        description="Decoupled: for data that may be some versions old.",
-        json_schema_extra=ADVANCED,
+    kl_target: float = setting(0.01, "KL target of the penalty", gt=0, le=10, advanced=True)
+    objective: Literal["clipped", "decoupled"] = setting(
+        "clipped", "Objective", "Decoupled: for data that may be some versions old.", advanced=True
     )
 
     @property

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.rl.environments import catalogue
 
 
 class EnvironmentSpec(FrozenModel):
-    id: str = Field(
+    id: str = setting(
         "CartPole-v1",
-        title="Environment",
-        description="A Gymnasium id, such as CartPole-v1, Hopper-v5 or ALE/Qbert-v5.",
+        "Environment",
+        "A Gymnasium id, such as CartPole-v1, Hopper-v5 or ALE/Qbert-v5.",
         max_length=100,
     )
-    frame_stack: int = Field(
-        4,
-        ge=1,
-        le=8,
-        title="Frames seen at once",
-        description="Atari only.",
-        json_schema_extra={"advanced": True, "unit": "frames"},
+    frame_stack: int = setting(
+        4, "Frames seen at once", "Atari only.", ge=1, le=8, unit="frames", advanced=True
     )
 
     @field_validator("id")

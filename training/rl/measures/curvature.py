@@ -15,9 +15,8 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.engine.torch_loading import import_torch
 from training.rl.figures import CurvatureReport
 from training.rl.networks import Network, Parameters
@@ -35,38 +34,29 @@ class CurvatureSpec(FrozenModel):
     """What is measured, and how much work it may take."""
 
     kind: Literal["curvature"] = "curvature"
-    objective: ObjectiveKind | Literal["total_loss"] = Field(
+    objective: ObjectiveKind | Literal["total_loss"] = setting(
         "surrogate",
-        title="Curvature of",
-        description=(
-            "Surrogate: the clipped ratio that PPO climbs. Policy gradient: E[A log π]. Total loss: the critic's and"
-            " the entropy's too, over all parameters, as Nitro's released code has it."
-        ),
-        json_schema_extra={"advanced": True},
+        "Curvature of",
+        "Surrogate: the clipped ratio that PPO climbs. Policy gradient: E[A log π]. Total loss: the critic's"
+        " and the entropy's too, over all parameters, as Nitro's released code has it.",
+        advanced=True,
     )
-    samples: int = Field(
+    samples: int = setting(
         256,
+        "Samples for the curvature",
+        "At most so many of a round's own samples.",
         ge=16,
         le=65_536,
-        title="Samples for the curvature",
-        description="At most so many of a round's own samples.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
-    products: int = Field(
-        20,
-        ge=2,
-        le=200,
-        title="Hessian products",
-        description="At most so many a round.",
-        json_schema_extra={"advanced": True},
-    )
-    tolerance: float = Field(
+    products: int = setting(20, "Hessian products", "At most so many a round.", ge=2, le=200, advanced=True)
+    tolerance: float = setting(
         0.005,
+        "Tolerance of the eigenvalues",
+        "No more products once both are known this well.",
         gt=0,
         le=0.5,
-        title="Tolerance of the eigenvalues",
-        description="No more products once both are known this well.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
 
 

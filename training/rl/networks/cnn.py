@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from training.base_model import setting
 from training.rl.networks.convolution import Convolution
 from training.rl.networks.layer import Layer
 from training.rl.networks.network import (
-    ADVANCED,
     Activation,
     Hidden,
     LogStd,
@@ -32,11 +32,11 @@ class CNN(Network):
     reads_pictures = True
 
     kind: Literal["cnn"] = "cnn"
-    layers: Literal["nature", "papers"] = Field(
+    layers: Literal["nature", "papers"] = setting(
         "nature",
-        title="Convolutions",
-        description="Nature: Mnih et al. 2015. Papers: three layers as in the Nitro and MinionsRL papers.",
-        json_schema_extra=ADVANCED,
+        "Convolutions",
+        "Nature: Mnih et al. 2015. Papers: three layers as in the Nitro and MinionsRL papers.",
+        advanced=True,
     )
     hidden: Hidden = Field((512,), max_length=4)
     activation: Activation = "relu"

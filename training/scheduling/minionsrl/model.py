@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.engine.reports import RoundReport
 from training.rl.algorithms.ppo import PPO
 from training.rl.networks import MLP
@@ -20,70 +20,54 @@ from training.scheduling.minionsrl.rehearsal import Rehearsal
 from training.scheduling.minionsrl.state import STATE_SIZE, StateKind
 from training.spec import TrainingSpec
 
-_ADVANCED: dict[str, Any] = {"advanced": True}
-
 
 class SchedulingSettings(FrozenModel):
     """MinionsRL: decides how many actors each round of an agent's training gets."""
 
     kind: Literal["minionsrl"] = "minionsrl"
-    actors_max: int = Field(
-        32, ge=2, le=1024, title="Most actors", description="It chooses from 1 to so many for each round."
+    actors_max: int = setting(
+        32, "Most actors", "It chooses from 1 to so many for each round.", ge=2, le=1024
     )
-    episodes: int = Field(
-        20,
-        ge=0,
-        le=10_000,
-        title="Real episodes",
-        description="Each is a whole training on the simulated cloud.",
+    episodes: int = setting(
+        20, "Real episodes", "Each is a whole training on the simulated cloud.", ge=0, le=10_000
     )
-    rehearsals: int = Field(
+    rehearsals: int = setting(
         500,
+        "Rehearsals",
+        "Episodes assembled from recorded rounds beforehand. They take hardly any time.",
         ge=0,
         le=10_000,
-        title="Rehearsals",
-        description="Episodes assembled from recorded rounds beforehand. They take hardly any time.",
     )
-    objective: Literal["time", "cost"] = Field(
-        "time", title="Keep small", description="What each round is charged for: its seconds or its dollars."
+    objective: Literal["time", "cost"] = setting(
+        "time", "Keep small", "What each round is charged for: its seconds or its dollars."
     )
-    beta: float = Field(0.1, gt=0, lt=1, title="Reward coefficient β", json_schema_extra=_ADVANCED)
-    reward: Literal["printed", "normalised"] = Field(
+    beta: float = setting(0.1, "Reward coefficient β", gt=0, lt=1, advanced=True)
+    reward: Literal["printed", "normalised"] = setting(
         "normalised",
-        title="Reward",
-        description="Printed: seconds and returns as they are. Normalised: against a usual round and the target.",
-        json_schema_extra=_ADVANCED,
+        "Reward",
+        "Printed: seconds and returns as they are. Normalised: against a usual round and the target.",
+        advanced=True,
     )
-    state: StateKind = Field(
-        "normalised",
-        title="State",
-        description="Printed: plain numbers, as in the paper.",
-        json_schema_extra=_ADVANCED,
+    state: StateKind = setting(
+        "normalised", "State", "Printed: plain numbers, as in the paper.", advanced=True
     )
-    learning_rate: float = Field(0.005, gt=0, le=1, title="Learning rate", json_schema_extra=_ADVANCED)
-    minibatch_size: int = Field(
-        4,
-        ge=1,
-        le=4096,
-        title="Minibatch",
-        description="Rounds of one episode for a step of the optimiser.",
-        json_schema_extra=_ADVANCED,
+    learning_rate: float = setting(0.005, "Learning rate", gt=0, le=1, advanced=True)
+    minibatch_size: int = setting(
+        4, "Minibatch", "Rounds of one episode for a step of the optimiser.", ge=1, le=4096, advanced=True
     )
-    clip: float = Field(0.2, gt=0, le=1, title="Clip range ε", json_schema_extra=_ADVANCED)
-    entropy_coefficient: float = Field(0.01, ge=0, le=10, title="Entropy weight", json_schema_extra=_ADVANCED)
-    value_coefficient: float = Field(
-        0.5, ge=0, le=100, title="Value loss weight", json_schema_extra=_ADVANCED
-    )
-    passes: int = Field(10, ge=1, le=100, title="Passes over an episode", json_schema_extra=_ADVANCED)
-    together: int = Field(
+    clip: float = setting(0.2, "Clip range ε", gt=0, le=1, advanced=True)
+    entropy_coefficient: float = setting(0.01, "Entropy weight", ge=0, le=10, advanced=True)
+    value_coefficient: float = setting(0.5, "Value loss weight", ge=0, le=100, advanced=True)
+    passes: int = setting(10, "Passes over an episode", ge=1, le=100, advanced=True)
+    together: int = setting(
         10,
+        "Rehearsals for an update",
+        "A single episode is a noisy sample. Real ones are learned from one by one.",
         ge=1,
         le=1000,
-        title="Rehearsals for an update",
-        description="A single episode is a noisy sample. Real ones are learned from one by one.",
-        json_schema_extra=_ADVANCED,
+        advanced=True,
     )
-    seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed", json_schema_extra=_ADVANCED)
+    seed: int = setting(0, "Seed", ge=0, le=2**31 - 1, advanced=True)
 
     @model_validator(mode="after")
     def does_something(self) -> SchedulingSettings:
@@ -102,16 +86,15 @@ class SchedulingSpec(SchedulingSettings):
     schema_version: Literal[1] = 1
     workload: TrainingSpec
     target_return: float = Field(title="Target return", description="What a training has to reach.")
-    readings: int = Field(
+    readings: int = setting(
         1,
+        "Readings at the target",
+        "So many rounds in a row must return the target.",
         ge=1,
         le=100,
-        title="Readings at the target",
-        description="So many rounds in a row must return the target.",
-        # Left out of stored specs, so that those from before this field stay what they were.
         exclude_if=lambda value: value == 1,
     )
-    rounds: int = Field(20, ge=2, le=10_000, title="Rounds of an episode at most")
+    rounds: int = setting(20, "Rounds of an episode at most", ge=2, le=10_000)
 
     @property
     def target(self) -> float:

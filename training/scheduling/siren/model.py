@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.engine.reports import RoundReport
 from training.rl.algorithms.ppo import PPO
 from training.rl.networks import MLP
@@ -23,8 +23,6 @@ from training.scheduling.siren.decisions import FunctionDecisions
 from training.scheduling.siren.state import STATE_SIZE, Objective, SirenScales, StateKind
 from training.tasks.supervised_spec import Supervised
 
-_ADVANCED: dict[str, Any] = {"advanced": True}
-_OWN: dict[str, Any] = {"own": True}
 _ENDLESS = float("inf")
 
 
@@ -32,82 +30,55 @@ class SirenSettings(FrozenModel):
     """Siren: decides how many functions each epoch gets, and how much memory each of them has."""
 
     kind: Literal["siren"] = "siren"
-    actors_min: int = Field(1, ge=1, le=4096, title="Fewest functions")
-    actors_max: int = Field(32, ge=1, le=4096, title="Most functions", json_schema_extra=_OWN)
-    memory_min_mb: int = Field(256, ge=128, le=10_240, title="Least memory", json_schema_extra={"unit": "MB"})
-    memory_max_mb: int = Field(3008, ge=128, le=10_240, title="Most memory", json_schema_extra={"unit": "MB"})
-    episodes: int = Field(
-        5,
-        ge=0,
-        le=10_000,
-        title="Real episodes",
-        description="Each is a whole training on the simulated cloud.",
-        json_schema_extra=_OWN,
+    actors_min: int = setting(1, "Fewest functions", ge=1, le=4096)
+    actors_max: int = setting(32, "Most functions", ge=1, le=4096, own=True)
+    memory_min_mb: int = setting(256, "Least memory", ge=128, le=10_240, unit="MB")
+    memory_max_mb: int = setting(3008, "Most memory", ge=128, le=10_240, unit="MB")
+    episodes: int = setting(
+        5, "Real episodes", "Each is a whole training on the simulated cloud.", ge=0, le=10_000, own=True
     )
-    rehearsals: int = Field(
+    rehearsals: int = setting(
         3200,
+        "Rehearsals",
+        "Episodes on arithmetic that was fitted to recorded epochs. They take hardly any time.",
         ge=0,
         le=1_000_000,
-        title="Rehearsals",
-        description="Episodes on arithmetic that was fitted to recorded epochs. They take hardly any time.",
-        json_schema_extra=_OWN,
+        own=True,
     )
-    objective: Objective = Field(
+    objective: Objective = setting(
         "time",
-        title="Keep small",
-        description="Time: the least time within the budget. Cost: the least dollars before a deadline.",
+        "Keep small",
+        "Time: the least time within the budget. Cost: the least dollars before a deadline.",
     )
-    deadline_s: float | None = Field(
-        None,
-        gt=0,
-        title="Deadline",
-        description="Where cost is kept small. Empty: none.",
-        json_schema_extra={"unit": "s"},
+    deadline_s: float | None = setting(
+        None, "Deadline", "Where cost is kept small. Empty: none.", gt=0, unit="s"
     )
-    beta: float = Field(0.1, gt=0, lt=1, title="Reward coefficient β", json_schema_extra=_ADVANCED)
-    final_reward: float = Field(
+    beta: float = setting(0.1, "Reward coefficient β", gt=0, lt=1, advanced=True)
+    final_reward: float = setting(
         1.0,
+        "Final reward C",
+        "Normalised: in units of what a usual training is charged. Printed: as it is.",
         gt=0,
         le=1e6,
-        title="Final reward C",
-        description="Normalised: in units of what a usual training is charged. Printed: as it is.",
-        json_schema_extra=_ADVANCED,
+        advanced=True,
     )
-    reward: Literal["printed", "normalised"] = Field(
-        "normalised",
-        title="Reward",
-        description="Printed: seconds or dollars as they are.",
-        json_schema_extra=_ADVANCED,
+    reward: Literal["printed", "normalised"] = setting(
+        "normalised", "Reward", "Printed: seconds or dollars as they are.", advanced=True
     )
-    state: StateKind = Field(
-        "normalised",
-        title="State",
-        description="Printed: plain numbers, as on the slides.",
-        json_schema_extra=_ADVANCED,
+    state: StateKind = setting(
+        "normalised", "State", "Printed: plain numbers, as on the slides.", advanced=True
     )
-    algorithm_kind: Literal["policy_gradient", "ppo"] = Field(
-        "policy_gradient",
-        title="Algorithm",
-        description="The policy gradient is printed on the slides.",
-        json_schema_extra=_ADVANCED,
+    algorithm_kind: Literal["policy_gradient", "ppo"] = setting(
+        "policy_gradient", "Algorithm", "The policy gradient is printed on the slides.", advanced=True
     )
-    learning_rate: float = Field(0.01, gt=0, le=1, title="Learning rate", json_schema_extra=_ADVANCED | _OWN)
-    discount: float = Field(1.0, gt=0, le=1, title="Discount γ", json_schema_extra=_ADVANCED)
-    deviation: float = Field(
-        -1.0,
-        ge=-5,
-        le=2,
-        title="First log deviation",
-        description="In halves of a range.",
-        json_schema_extra=_ADVANCED,
+    learning_rate: float = setting(0.01, "Learning rate", gt=0, le=1, own=True, advanced=True)
+    discount: float = setting(1.0, "Discount γ", gt=0, le=1, advanced=True)
+    deviation: float = setting(
+        -1.0, "First log deviation", "In halves of a range.", ge=-5, le=2, advanced=True
     )
-    entropy_coefficient: float = Field(
-        0.0, ge=0, le=10, title="Entropy weight", json_schema_extra=_ADVANCED | _OWN
-    )
-    together: int = Field(
-        32, ge=1, le=1000, title="Rehearsals for an update", json_schema_extra=_ADVANCED | _OWN
-    )
-    seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed", json_schema_extra=_ADVANCED)
+    entropy_coefficient: float = setting(0.0, "Entropy weight", ge=0, le=10, own=True, advanced=True)
+    together: int = setting(32, "Rehearsals for an update", ge=1, le=1000, own=True, advanced=True)
+    seed: int = setting(0, "Seed", ge=0, le=2**31 - 1, advanced=True)
 
     @model_validator(mode="after")
     def in_order(self) -> SirenSettings:
@@ -125,7 +96,7 @@ class SirenSpec(SirenSettings):
 
     schema_version: Literal[1] = 1
     target_loss: float = Field(gt=0, title="Target loss", description="What a training has to reach.")
-    rounds: int = Field(20, ge=1, le=10_000, title="Epochs of an episode at most")
+    rounds: int = setting(20, "Epochs of an episode at most", ge=1, le=10_000)
 
     @property
     def network(self) -> MLP:

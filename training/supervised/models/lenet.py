@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
+from training.base_model import setting
 from training.data.manifest import DataShape
 from training.data.rows import DenseFeatures, Features, Rows
 from training.supervised.models.losses import cross_entropy, outputs_of
@@ -30,19 +31,15 @@ class LeNet(Model):
 
     kind: Literal["lenet"] = "lenet"
     title = "LeNet"
-    filters: tuple[int, int] = Field(
-        (6, 16), title="Filters", description="Of both convolutions.", json_schema_extra={"advanced": True}
-    )
-    hidden: tuple[int, ...] = Field(
+    filters: tuple[int, int] = setting((6, 16), "Filters", "Of both convolutions.", advanced=True)
+    hidden: tuple[int, ...] = setting(
         (120, 84),
+        "Hidden layers",
+        "Sizes of the fully connected layers between convolutions and outputs.",
         max_length=4,
-        title="Hidden layers",
-        description="Sizes of the fully connected layers between convolutions and outputs.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
-    activation: Literal["tanh", "relu"] = Field(
-        "tanh", title="Activation", json_schema_extra={"advanced": True}
-    )
+    activation: Literal["tanh", "relu"] = setting("tanh", "Activation", advanced=True)
 
     @field_validator("filters", "hidden")
     @classmethod

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.data.manifest import DataShape
 from training.data.rows import Features, Rows
 from training.supervised.models.losses import cross_entropy, probabilities_of
@@ -30,13 +29,13 @@ class Model(FrozenModel):
 
     title: ClassVar[str]
 
-    l2: float = Field(
+    l2: float = setting(
         1e-4,
+        "L2 penalty",
+        "Added to the loss: this / 2 times the sum of squared weights.",
         ge=0.0,
         le=100.0,
-        title="L2 penalty",
-        description="Added to the loss: this / 2 times the sum of squared weights.",
-        json_schema_extra={"advanced": True},
+        advanced=True,
     )
 
     def misfit(self, shape: DataShape) -> str:

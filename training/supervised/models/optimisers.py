@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from training.base_model import FrozenModel
+from training.base_model import FrozenModel, setting
 from training.supervised.models.model import Parameters
 
 
@@ -24,7 +24,7 @@ class OptimiserState:
 class Optimiser(FrozenModel):
     """The base of all optimisers."""
 
-    learning_rate: float = Field(0.1, gt=0.0, le=100.0, title="Learning rate")
+    learning_rate: float = setting(0.1, "Learning rate", gt=0.0, le=100.0)
 
     def begin(self, parameters: Parameters) -> OptimiserState:
         """Return the state before the first step."""
@@ -56,7 +56,7 @@ class Momentum(Optimiser):
     """Momentum: a running sum of gradients, each step weighs the sum before it by the momentum."""
 
     kind: Literal["momentum"] = "momentum"
-    momentum: float = Field(0.9, ge=0.0, lt=1.0, title="Momentum")
+    momentum: float = setting(0.9, "Momentum", ge=0.0, lt=1.0)
 
     def begin(self, parameters: Parameters) -> OptimiserState:
         return OptimiserState(
@@ -78,12 +78,10 @@ class Adam(Optimiser):
     """Adam: each parameter's step is scaled by the running mean of its squared gradients."""
 
     kind: Literal["adam"] = "adam"
-    learning_rate: float = Field(1e-3, gt=0.0, le=100.0, title="Learning rate")
-    first_decay: float = Field(0.9, ge=0.0, lt=1.0, title="First decay", json_schema_extra={"advanced": True})
-    second_decay: float = Field(
-        0.999, ge=0.0, lt=1.0, title="Second decay", json_schema_extra={"advanced": True}
-    )
-    epsilon: float = Field(1e-8, gt=0.0, le=1.0, title="Epsilon", json_schema_extra={"advanced": True})
+    learning_rate: float = setting(1e-3, "Learning rate", gt=0.0, le=100.0)
+    first_decay: float = setting(0.9, "First decay", ge=0.0, lt=1.0, advanced=True)
+    second_decay: float = setting(0.999, "Second decay", ge=0.0, lt=1.0, advanced=True)
+    epsilon: float = setting(1e-8, "Epsilon", gt=0.0, le=1.0, advanced=True)
 
     def begin(self, parameters: Parameters) -> OptimiserState:
         zeros = {name: np.zeros_like(array) for name, array in parameters.items()}
