@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,12 +73,16 @@ def _shown(value: float) -> str:
 
 def markdown() -> str:
     """Return all profiles and stacks as Markdown."""
-    parts = [_HEAD]
+    contents = ["", "| | measured | paper | documented | assumed |", "|---|---:|---:|---:|---:|"]
+    parts = []
     for kind, module in (("Cloud", profiles), ("Software", stacks)):
         for name in module.names():
             model = module.load(name)
+            kinds = Counter(row.kind for row in rows(model))
+            counts = " | ".join(str(kinds[one]) for one in ("measured", "paper", "documented", "assumed"))
+            contents.append(f"| {kind} `{name}`: {model.title} | {counts} |")
             parts.append(f"\n## {kind} `{name}`: {model.title}\n\n{model.words}\n\n{_table(model)}")
-    return "".join(parts)
+    return _HEAD + "\n".join(contents) + "\n" + "".join(parts)
 
 
 def _table(model: Profile | Stack) -> str:
