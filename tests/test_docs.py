@@ -27,6 +27,7 @@ FOLDERS = (
 )
 # Not the others: `training.seed` is a path in a spec, `cloud` and `tests` are common names of variables.
 _PACKAGES = ("webapp", "research", "benchmarks")
+ROOMS = ("training", "cloud", "emulator", "client", "webapp", "research")
 # Files that a document tells its readers to make.
 EXAMPLES = {"training/scaling/halving.py"}
 _EXAMPLE_MODULES = {"webapp.somewhere"}
@@ -92,27 +93,9 @@ def test_a_document_names_files_that_exist(document: Path) -> None:
     assert (_missing_paths(document, text), _missing_modules(text)) == ([], [])
 
 
-def _mapped(text: str) -> Iterator[str]:
-    """Yield the files that the map of the architecture names, with their folder."""
-    folder = ""
-    for line in text.split("## Map")[1].split("```")[1].splitlines():
-        if line and not line[0].isspace():
-            folder = line.split()[0]
-        # Names come first in a line; what follows two spaces describes them.
-        yield from (
-            f"{folder}{name}" for name in re.findall(r"[\w/]+\.py", re.split(r"\s{2,}", line.strip())[0])
-        )
-
-
-def test_the_map_of_the_architecture_names_files_that_exist() -> None:
-    named = set(_mapped((ROOT / "docs" / "architecture.md").read_text("utf-8")))
-    assert len(named) > 30
-    assert not sorted(name for name in named if not (ROOT / name).exists())
-
-
-@pytest.mark.parametrize("room", ["training", "cloud", "emulator", "research"])
+@pytest.mark.parametrize("room", ROOMS)
 def test_every_file_and_folder_says_what_it_is_for(room: str) -> None:
-    """The map names folders alone."""
+    """The architecture maps no files: their first lines do."""
     silent = [
         path.relative_to(ROOT)
         for path in (ROOT / room).rglob("*.py")
@@ -121,13 +104,31 @@ def test_every_file_and_folder_says_what_it_is_for(room: str) -> None:
     assert not silent
 
 
-@pytest.mark.parametrize("room", ["training", "cloud", "webapp", "research"])
-def test_the_map_of_the_architecture_names_every_module(room: str) -> None:
-    architecture = (ROOT / "docs" / "architecture.md").read_text("utf-8").split("## Map")[1].split("```")[1]
-    modules = [one.name for one in (ROOT / room).glob("*.py") if not one.name.startswith("__")]
-    apps = [f"{one.parent.name}/" for one in (ROOT / room).glob("*/__init__.py")]
-    named = set(re.findall(r"[\w/]+(?:\.py|/)", architecture))
-    assert not sorted({*modules, *apps} - named), "give each its place in the map"
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_folder_names_files_and_folders_that_it_has(room: str) -> None:
+    missing = {
+        str(package.relative_to(ROOT)): names
+        for package in (ROOT / room).rglob("__init__.py")
+        if (
+            names := _missing_parts(
+                package.parent, ast.get_docstring(ast.parse(package.read_text("utf-8"))) or ""
+            )
+        )
+    }
+    assert not missing
+
+
+def _missing_parts(folder: Path, text: str) -> list[str]:
+    """Names in backticks, such as `parts/`, `file.py`, `file` and `file.Class`, that lead nowhere."""
+    named = re.findall(r"`([a-z_]+(?:[./][\w./]+)?/?)`", text)
+    return [name for name in named if not any(_leads_somewhere(base, name) for base in (folder, ROOT))]
+
+
+def _leads_somewhere(base: Path, name: str) -> bool:
+    """A file or folder, or something in a module, as `parts.module.Class`."""
+    parts = name.split(".")
+    modules = ("/".join(parts[: count + 1]) for count in range(len(parts)))
+    return any((base / path).exists() for path in (name, "/".join(parts), *(f"{one}.py" for one in modules)))
 
 
 def test_code_and_settings_name_modules_that_exist() -> None:

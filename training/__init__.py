@@ -1,4 +1,6 @@
-"""The science of reinforcement learning. Imports no cloud, no database and no web framework.
+"""The science: how models and agents learn. Imports no cloud, no database and no web framework.
+
+`rl/` and `supervised/` are the kinds of training, `tasks/` what the engine knows of them.
 
 Glossary, in the order in which a round uses the words:
 

@@ -1,3 +1,5 @@
+"""The app of data sets."""
+
 from django.apps import AppConfig
 
 

@@ -1,3 +1,5 @@
+"""The app of jobs."""
+
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured

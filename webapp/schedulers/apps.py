@@ -1,3 +1,5 @@
+"""The app of schedulers."""
+
 from django.apps import AppConfig
 
 

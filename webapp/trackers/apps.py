@@ -1,3 +1,5 @@
+"""The app of experiment trackers."""
+
 from django.apps import AppConfig
 
 

@@ -1,1 +1,4 @@
-"""Pages of projects: made, renamed, archived. `accounts` has their table; this app also reads what runs in them."""
+"""Pages of projects: made, renamed, archived.
+
+`webapp/accounts` has their table; this app also reads what runs in them.
+"""
