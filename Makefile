@@ -194,8 +194,8 @@ NPM_CI = $(PIP_SETTINGS); PATH="$$PATH:$$PWD/$(BIN)" npm ci --no-progress --logl
 # A browser that is here is used; Debian's is installed where we may, with a library that Playwright needs. Without them,
 # browser tests fail and say so.
 .venv/browser.done: .venv/test.done
-	@if $(BIN)/python -m tests.chromium >/dev/null 2>&1; then touch $@; \
+	@if $(BIN)/python -m rig.chromium >/dev/null 2>&1; then touch $@; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing Chromium"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium libatomic1 >/dev/null \
 		&& touch $@; \
-	else $(BIN)/python -m tests.chromium || echo "The browser tests will fail."; fi
+	else $(BIN)/python -m rig.chromium || echo "The browser tests will fail."; fi

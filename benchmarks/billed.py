@@ -7,13 +7,14 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks import Figure, peers
+from benchmarks import peers
 from cloud.money.billing.work import CallRecord
 from cloud.timing.calibration.figures import quantity
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
 from cloud.timing.simulation.draws import Draws
 from cloud.timing.simulation.speed import Speeds
+from rig.figures import Figure
 
 _GOALS = {"Hopper-v5": 0.25, "HalfCheetah-v5": 0.15}
 _OTHERS = ("Walker2d-v5", "Humanoid-v5", "CartPole-v1", "Acrobot-v1", "Pendulum-v1")

@@ -8,8 +8,8 @@ import subprocess
 import time
 from collections.abc import Iterator
 
-from benchmarks import Figure
-from tests.servers import ROOT, manage
+from rig.figures import Figure
+from rig.servers import ROOT, manage
 
 _SEEDS = range(5)
 

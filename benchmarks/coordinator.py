@@ -21,8 +21,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from benchmarks import Figure, peers
-from tests.servers import server_process, wait_until
+from benchmarks import peers
+from rig.figures import Figure
+from rig.servers import server_process, wait_until
 from webapp.processes.embedded_valkey import embedded_valkey, free_port
 
 ROOT = Path(__file__).resolve().parent.parent

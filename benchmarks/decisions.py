@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
-from benchmarks import Figure
+from rig.figures import Figure
 from training.scaling.agent_weights import as_text
 from training.scaling.plan import Bounds
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, rounds_of

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks import Figure, peers
+from benchmarks import peers
 from benchmarks.peers.cases import CASES
+from rig.figures import Figure
 
 _REPEATS = 3
 _PAIRS = 7

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import Figure
 from benchmarks.peers import PEERS_PYTHON, ROOT
+from rig.figures import Figure
 from training.functions.rollout import as_stored
 from training.rl.environments.copies import GymnasiumCopies
 from training.rl.environments.making import make_copies

@@ -21,9 +21,9 @@ from statistics import median
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks import Figure
-from tests.chromium import QUIET, chromium_path
-from tests.servers import ROOT, manage
+from rig.chromium import QUIET, chromium_path
+from rig.figures import Figure
+from rig.servers import ROOT, manage
 from webapp.processes.embedded_valkey import free_port
 
 _TIMES = 5

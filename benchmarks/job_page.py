@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks import Figure
 from benchmarks.watching.own_process import measured
+from rig.figures import Figure
 
 _ROUNDS, _UPDATES_A_SECOND, _SECONDS = 100_000, 10, 10
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import Figure
+from rig.figures import Figure
 
 ROOT = Path(__file__).resolve().parent.parent
 FEW, MANY = 100, 1000

@@ -13,11 +13,12 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks import Figure
-from tests.training.runs import events_of
+from rig.figures import Figure
 from training.calls import KINDS
 from training.calls.gradient import GradientRequest
 from training.engine.messages import BlobRef, Call, Outcome
+from training.engine.ports import CheckpointRef, Control
+from training.engine.train import train
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.spec import TrainingSpec
@@ -93,6 +94,19 @@ class _Platform:
         self._waiting.clear()
 
 
+class _NoCheckpoints:
+    def save(self, round_no: int, data: bytes, *, best: bool = False) -> CheckpointRef:
+        return CheckpointRef(str(round_no), round_no, "", len(data))
+
+    def load(self, name: str) -> bytes:
+        raise LookupError(name)
+
+
+def _run(spec: TrainingSpec, platform: _Platform) -> None:
+    for _ in train(spec, platform=platform, checkpoints=_NoCheckpoints(), control=Control):
+        pass
+
+
 def _measured(hidden: tuple[int, ...], *, rounds: int, repeats: int) -> dict[str, Any]:
     spec = TrainingSpec.model_validate(
         {
@@ -108,10 +122,10 @@ def _measured(hidden: tuple[int, ...], *, rounds: int, repeats: int) -> dict[str
         }
     )
     computing = _Platform({})
-    events_of(spec, computing)
+    _run(spec, computing)
     count = Counter(call.kind for call in computing.calls)
     # Others on this machine can only make it slower, so the quickest of a few is nearest to the truth.
-    beside = min(_cpu_s(lambda: events_of(spec, _Platform(computing.answers))) for _ in range(repeats))
+    beside = min(_cpu_s(lambda: _run(spec, _Platform(computing.answers))) for _ in range(repeats))
     crowded = max(
         (call for call in computing.calls if call.kind == "gradient"),
         key=lambda call: _request(call).policies,

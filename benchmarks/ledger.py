@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import Figure
-from tests.servers import ROOT
+from rig.figures import Figure
+from rig.servers import ROOT
 
 EACH = 10**9
 BATCH = 64

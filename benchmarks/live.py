@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks import Figure
 from benchmarks.watching.own_process import measured
+from rig.figures import Figure
 
 _VIEWERS, _JOBS, _EVENTS_A_SECOND, _SECONDS = 500, 10, 5, 20
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks import Figure
-from tests.training.models.descent import descend
+from rig.figures import Figure
 from training.data.dataset import write_dataset
 from training.data.glyphs import draw_glyphs
 from training.data.manifest import Manifest
@@ -89,8 +88,15 @@ def _fastest(run: Callable[[], Any], repeats: int) -> float:
 
 def _epoch(model: Model, manifest: Manifest, rows: Rows) -> Callable[[], Any]:
     optimiser, parameters = SGD(learning_rate=0.1), model.initial_parameters(manifest.shape, 0)
-    state = optimiser.begin(parameters)
-    return lambda: descend(model, optimiser, parameters, state, rows, minibatch=_MINIBATCH)
+    begun = optimiser.begin(parameters)
+
+    def epoch() -> None:
+        learned, state = parameters, begun
+        for begin in range(0, len(rows), _MINIBATCH):
+            _, gradient = model.loss_and_gradient(learned, rows.between(begin, begin + _MINIBATCH))
+            learned, state = optimiser.step(learned, gradient, state)
+
+    return epoch
 
 
 def _torch_lenet() -> Any:

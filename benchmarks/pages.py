@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import Figure
-from tests.servers import ROOT, answers, server_process, wait_until
+from rig.figures import Figure
+from rig.servers import ROOT, answers, server_process, wait_until
 from webapp.processes.embedded_valkey import free_port
 from webapp.web_server import web_server
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import Figure
+from rig.figures import Figure
 
 _ROOT = Path(__file__).resolve().parent.parent
 _CALLS = 100_000

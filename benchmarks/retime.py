@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import Figure
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.replay_schedule import ReplaySchedule
 from cloud.money.billing.retiming import retime
@@ -17,6 +16,7 @@ from cloud.money.billing.work_file import WorkFile, read_work_file
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers.ranges import draw_outcomes
 from cloud.timing.place import TimingPlace
+from rig.figures import Figure
 from training.engine.ports import Settlement
 from training.engine.reports import Usage
 from training.spec import TrainingSpec

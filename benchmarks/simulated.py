@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import Figure
 from benchmarks.rounds import shapes
 from cloud.timing.calibration import run_parts
 from cloud.timing.calibration.part import Parts
 from cloud.timing.calibration.toml_writer import write_toml
 from cloud.timing.numbers import stack as stacks
+from rig.figures import Figure
 
 _AT_MOST_PERCENT = 15.0
 _PATIENCE_S = 180.0

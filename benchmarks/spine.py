@@ -18,9 +18,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import Figure
-from tests.chromium import QUIET, chromium_path
-from tests.servers import ROOT, manage, wait_until
+from rig.chromium import QUIET, chromium_path
+from rig.figures import Figure
+from rig.servers import ROOT, manage, wait_until
 from webapp.processes.embedded_valkey import free_port
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import Figure
-from tests.servers import ROOT
+from rig.figures import Figure
+from rig.servers import ROOT
 from webapp.processes.embedded_valkey import free_port
 
 

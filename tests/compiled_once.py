@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 
 
 @pytest.hookimpl(tryfirst=True)

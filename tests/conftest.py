@@ -16,11 +16,12 @@ from urllib.parse import urlsplit, urlunsplit
 import hypothesis
 import pytest
 
+from rig.chromium import NoChromium, chromium_path
+from rig.servers import reserved_port, server_process, wait_until
 from tests import compiled_once, longest_first, time_limit
-from tests.chromium import KeptBrowser, NoChromium, chromium_path
 from tests.durations import Durations
+from tests.kept_browser import KeptBrowser
 from tests.live_site import KeptSite
-from tests.servers import reserved_port, server_process, wait_until
 from webapp.processes.embedded_valkey import embedded_valkey
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 
 _ROOMS = ("training", "cloud", "emulator", "client", "webapp", "research", "templates", "static", "tests")
 

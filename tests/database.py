@@ -18,7 +18,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 
 KEPT = ROOT / "var" / "check"
 _TEMPLATE = "starling_migrated"

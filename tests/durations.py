@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 
 RECORD = ROOT / "var" / "check" / "durations.json"
 _SLOWEST = 20

@@ -14,7 +14,7 @@ from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.servers import ROOT, server_process
+from rig.servers import ROOT, server_process
 
 BURNERS = 2
 _SEVERAL_PROCESSES = "(stack or browser) and not endurance"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.servers import answers, server_process, wait_until
+from rig.servers import answers, server_process, wait_until
 from webapp.web_server import web_server
 
 

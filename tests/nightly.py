@@ -10,8 +10,8 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 
+from rig.servers import ROOT
 from tests.flaky import failed_tests
-from tests.servers import ROOT
 
 TIERS = ("coverage", "test-slow", "test-postgres")
 """Targets of the Makefile."""

@@ -16,7 +16,7 @@ else:
     _folder = Path(tempfile.mkdtemp(prefix="starling-test-"))
     atexit.register(shutil.rmtree, _folder, ignore_errors=True)
     # No one answers there until a test asks for the `valkey` fixture, which starts one on this port.
-    from tests.servers import reserved_port
+    from rig.servers import reserved_port
 
     os.environ["REDIS_URL"] = f"redis://127.0.0.1:{reserved_port()}/0"
 os.environ["STARLING_DATA"] = str(_folder)

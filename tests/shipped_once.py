@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
+from rig.servers import ROOT
 from tests.database import KEPT
-from tests.servers import ROOT
 from training.data import library
 from training.data.manifest import Manifest
 from training.data.store import WritableDataStore

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from cloud.platforms.options import PLATFORMS
-from tests.servers import printed_by
+from rig.servers import printed_by
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("training", "cloud", "emulator", "client", "webapp", "research")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.chromium import KeptBrowser, NoChromium, chromium_path
+from rig.chromium import NoChromium, chromium_path
+from tests.kept_browser import KeptBrowser
 
 
 def test_a_machine_where_playwright_cannot_start_is_told_the_missing_library(

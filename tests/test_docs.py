@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 
 FOLDERS = (
     "training",
@@ -21,6 +21,7 @@ FOLDERS = (
     "research",
     "tests",
     "benchmarks",
+    "rig",
     "docs",
     "templates",
     "static",

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 from webapp.database.schema import is_behind
 
 _MOST = 3

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 
 OWN = ("training", "cloud", "emulator", "client", "webapp", "research")
 # The names that may occur more than once, each with its reason. At most 20.

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.servers import wait_until
+from rig.servers import wait_until
 from tests.whole_site import Stack, ready
 
 pytestmark = pytest.mark.slow

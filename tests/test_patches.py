@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 
 OWN = ("training", "cloud", "webapp", "research")
 MOST = 30

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import ROOT, manage, wait_until
+from rig.servers import ROOT, manage, wait_until
 from tests.whole_site import Stack, ready, signs_in, site_environment, up
 from tests.work import repeated
 

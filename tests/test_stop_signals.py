@@ -1,6 +1,6 @@
 """A signal that asks a process to stop may come at any moment, also while the main thread holds a lock."""
 
-from tests.servers import printed_by
+from rig.servers import printed_by
 
 # Every call of a function of `threading` in the main thread is a moment, those with a lock held among them.
 _AT_EVERY_MOMENT = """

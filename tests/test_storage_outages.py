@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers import ROOT, manage, wait_until
+from rig.servers import ROOT, manage, wait_until
 from tests.whole_site import Stack, ready, site_environment
 from tests.work import repeated
 

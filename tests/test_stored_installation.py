@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
+from rig.servers import ROOT, manage, reserved_port
 from tests.database import migrated_file
-from tests.servers import ROOT, manage, reserved_port
 from tests.stored import make_checkpoints
 from tests.stored.databases import STORED, Table, content_of, differences, fill, schema_of
 from tests.training.inline_platform import InlinePlatform

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from rig.servers import ROOT, answers, manage, wait_until
 from tests.database import migrated_file
-from tests.servers import ROOT, answers, manage, wait_until
 from tests.whole_site import Stack, ready, site_environment, up
 
 pytestmark = pytest.mark.stack

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 
 _TESTS = """
 import threading

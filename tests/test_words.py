@@ -7,7 +7,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 from tests.test_architecture import ABOUT_REINFORCEMENT
 
 # Rooms beside those of `ABOUT_REINFORCEMENT`.

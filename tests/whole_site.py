@@ -16,7 +16,7 @@ from typing import Any, LiteralString, cast
 
 import psycopg
 
-from tests.servers import ROOT, manage, reserved_port, wait_until
+from rig.servers import ROOT, manage, reserved_port, wait_until
 
 READY_WITHIN_S = 300  # on a busy machine; see the benchmarks for how long it really takes
 

@@ -23,7 +23,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from tests.factories import round_finished
+from rig.rounds import round_finished
 from webapp.accounts import services as accounts
 from webapp.job_states import Observed
 from webapp.jobs.form.presets import presets

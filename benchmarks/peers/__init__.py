@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import NotSetUp
+from rig.figures import NotSetUp
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PEERS_PYTHON = ROOT / ".venv-bench" / "bin" / "python"

@@ -21,8 +21,8 @@ from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from benchmarks.watching.rounds import long_history
 from benchmarks.watching.site import Watched, running_jobs, served, session_of
-from tests.chromium import QUIET, chromium_path
-from tests.factories import round_finished
+from rig.chromium import QUIET, chromium_path
+from rig.rounds import round_finished
 
 _WATCH = """
 new PerformanceObserver((list) => {

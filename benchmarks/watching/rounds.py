@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from tests.factories import round_finished
+from rig.rounds import round_finished
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.events.event_log import EventEntry, event_row
 from webapp.jobs.models import Event, EventKind, Job

@@ -12,10 +12,15 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
-from tests.factories import make_running_job, make_spec
-from tests.servers import answers, server_process, wait_until
+from rig.servers import answers, server_process, wait_until
+from training.engine.messages import Started
 from webapp.accounts import services as accounts
+from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.form.presets import presets
+from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.recovery import begin_run
+from webapp.jobs.services import submit_job
 from webapp.processes.embedded_valkey import embedded_valkey, free_port
 from webapp.web_server import web_server
 
@@ -53,8 +58,13 @@ def running_jobs(count: int) -> tuple[Any, list[Watched]]:
     project = accounts.ensure_personal_project(owner)
     jobs = []
     for _ in range(count):
-        job, epoch = make_running_job(project=project, user=owner, spec=make_spec("hopper-simulated"))
-        jobs.append(Watched(job, Recorder(job.pk, epoch, keep_checkpoints=3)))
+        job = submit_job(project=project, user=owner, spec=presets()["hopper-simulated"].spec)
+        epoch = take_lease(job_id=job.pk, owner=f"bench-{job.pk}", clock=SYSTEM_CLOCK)
+        assert epoch is not None
+        begin_run(job_id=job.pk, epoch=epoch, clock=SYSTEM_CLOCK)
+        recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+        recorder.record(Started())
+        jobs.append(Watched(job, recorder))
     return project, jobs
 
 

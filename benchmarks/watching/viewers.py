@@ -23,8 +23,8 @@ from django.conf import settings
 from websockets.asyncio.client import connect
 
 from benchmarks.watching.site import Watched, processor_s, resident_kb, running_jobs, served, session_of
-from tests.factories import make_user, round_finished
-from tests.members import add_member
+from rig.rounds import round_finished
+from webapp.accounts import services as accounts
 from webapp.jobs.models import Job
 
 _VIEWERS_A_PERSON = 30
@@ -105,10 +105,10 @@ async def _all(
 def main(viewers: int, job_count: int, rate: int, seconds: int) -> dict[str, float]:
     with served() as (url, pid):
         project, jobs = running_jobs(job_count)
-        cookies = []
+        cookies: list[str] = []
         for _ in range(-(-viewers // _VIEWERS_A_PERSON)):
-            person = make_user()
-            add_member(project, person.email, "viewer")
+            person = accounts.create_person(f"viewer{len(cookies)}@example.org", "correct horse battery")
+            accounts.join_project(project, person, "viewer")
             cookies.append(session_of(person))
         seats = [(jobs[at % job_count].job.pk, cookies[at % len(cookies)]) for at in range(viewers)]
         for watched in jobs:

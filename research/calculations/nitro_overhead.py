@@ -6,10 +6,10 @@ from research.calculation import Calculation, ResultTable, Statement
 
 
 def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
-    from benchmarks import curvature
+    from research import curvature_cost
 
     rows, statements = [], []
-    for figure in curvature.measure(quick=quick):
+    for figure in curvature_cost.measure(quick=quick):
         rows.append((figure.what, figure.value, figure.unit, figure.limit))
         if figure.limit:
             statements.append(

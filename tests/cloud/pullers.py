@@ -12,9 +12,9 @@ from pathlib import Path
 
 from cloud.platforms.pulled import Patience, PulledCalls
 from cloud.workers.processes import bound_to_this_process
+from rig.servers import ROOT
 from tests.cloud.gateway_server import Application, served
 from tests.cloud.memory_mailbox import MemoryMailbox
-from tests.servers import ROOT
 
 QUICK = Patience(begin_s=30.0, lease_s=2.0, stay_s=60.0)
 

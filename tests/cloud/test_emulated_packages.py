@@ -18,12 +18,12 @@ from emulator.azure.demo import IMAGE
 from emulator.azure.demo import furnish as furnish_azure
 from emulator.azure.server import AzureEmulator
 from emulator.azure.subscription import RoleAssignment
+from rig.servers import wait_until
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import create
 from tests.cloud.test_platform_contract import gather
 from tests.hungry import hungry_package
-from tests.servers import wait_until
 from training.rl.environments.model import EnvironmentSpec
 
 # What this process finds, and what a process finds that it starts.

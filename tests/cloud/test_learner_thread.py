@@ -1,6 +1,6 @@
 """The thread in which a job's own process learns."""
 
-from tests.servers import printed_by
+from rig.servers import printed_by
 
 _START = """
 import sys

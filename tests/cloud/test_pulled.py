@@ -18,10 +18,10 @@ from cloud.platforms.gateway.asgi import Receive, Scope, Send
 from cloud.platforms.gateway.store import WaitingPuller
 from cloud.platforms.local import LocalOptions, LocalPlatform
 from cloud.platforms.pulled import Patience, PulledCalls
+from rig.servers import wait_until
 from tests.cloud import calls, pullers
 from tests.cloud.gateway_server import Application
 from tests.cloud.memory_mailbox import MemoryMailbox
-from tests.servers import wait_until
 from tests.training.runs import final_learner
 from training.engine.codec import decode, encode
 from training.engine.messages import Call, Outcome

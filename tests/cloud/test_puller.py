@@ -16,10 +16,10 @@ from cloud.actor.connection import GatewayConnection, GatewayUnreachable, Reques
 from cloud.platforms.gateway.asgi import Receive, Scope, Send
 from cloud.platforms.pulled import Patience, PulledCalls
 from emulator.azure import certificates
+from rig.servers import ROOT, printed_by, wait_until
 from tests.cloud import calls, pullers
 from tests.cloud.gateway_server import Application, served
 from tests.cloud.memory_mailbox import MemoryMailbox
-from tests.servers import ROOT, printed_by, wait_until
 
 TOKEN = "x" * 43
 

@@ -24,10 +24,10 @@ from cloud.platforms.local import LocalOptions, LocalPlatform
 from cloud.platforms.ray import driver as ray_driver
 from cloud.platforms.ray.head import NoRay
 from cloud.platforms.ray_cluster import RayOptions, RayPlatform
+from rig.servers import wait_until
 from tests.cloud import calls, processes
 from tests.cloud.ray_clusters import ROOT, cluster_of, command_of
 from tests.cloud.test_platform_contract import gather
-from tests.servers import wait_until
 from tests.training.runs import final_learner
 from tests.training.specs import tiny
 

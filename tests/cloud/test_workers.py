@@ -18,9 +18,9 @@ from cloud.failures import Failure
 from cloud.workers.execution import Execution
 from cloud.workers.frames import FrameError, Inbox, Ready, from_worker, pack
 from cloud.workers.pool import WorkerPool
+from rig.servers import wait_until
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import alive
-from tests.servers import wait_until
 from training.engine.messages import BlobRef, Call
 from training.functions.body import Result
 

@@ -25,10 +25,10 @@ from django.conf import settings
 from django.core.management import call_command
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
-from tests.chromium import QUIET, chromium_path
+from rig.chromium import QUIET, chromium_path
+from rig.servers import answers, reserved_port, server_process, wait_until
 from tests.journeys.every_page import GATES, THEMES, WIDTHS, Act, pages
 from tests.journeys.signed_in import sign_in
-from tests.servers import answers, reserved_port, server_process, wait_until
 from webapp.accounts.models import User
 from webapp.web_server import web_server
 

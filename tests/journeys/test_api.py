@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from rig.servers import wait_until
 from tests.factories import make_project, make_user
-from tests.servers import wait_until
 from tests.webapp.data_tables import table_of_numbers
 from tests.webapp.scheduler_rows import make_version
 from webapp.api.tokens import make_token

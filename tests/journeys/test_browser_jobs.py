@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rig.servers import wait_until
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from tests.servers import wait_until
 from tests.webapp.bookkeeping import assert_whole
 from webapp.jobs.models import Job
 

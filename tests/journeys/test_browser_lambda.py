@@ -12,11 +12,11 @@ from cloud.money.billing.price_book import PriceBook
 from cloud.platforms.aws.functions import function_name
 from emulator.aws.account import EmulatedAccount, Key
 from emulator.aws.server import AwsEmulator
+from rig.servers import wait_until
 from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.journeys.stacks import identity_of_this_installation, made_from, variables_for
-from tests.servers import wait_until
 from webapp.connections.models import Connection
 from webapp.job_states import Observed
 from webapp.jobs.models import Job

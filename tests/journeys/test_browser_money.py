@@ -14,9 +14,9 @@ from django.contrib.sessions.models import Session
 from openpyxl import load_workbook
 from pypdf import PdfReader
 
+from rig.servers import reserved_port, wait_until
 from tests.journeys.signed_in import watch_for_faults
 from tests.receivers import MailCatcher, mail_catcher
-from tests.servers import reserved_port, wait_until
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.reports import focus_check
 from tests.webapp.settled import booked

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import redis
 
+from rig.servers import reserved_port, server_process, wait_until
 from tests.factories import make_job, make_spec
-from tests.servers import reserved_port, server_process, wait_until
 from tests.webapp.bookkeeping import assert_whole
 from training.engine.checkpoints import FileCheckpointStore, Progress
 from webapp.jobs.models import Job

@@ -14,9 +14,9 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page
 
+from rig.servers import ROOT
 from tests.journeys.screenshots import served  # first: it sets Django up
 from tests.journeys.signed_in import sign_in
-from tests.servers import ROOT
 
 PICTURES = {
     "first-steps": "overview-first",

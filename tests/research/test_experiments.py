@@ -30,7 +30,7 @@ from research.reports.report import write_report
 from research.reports.verdicts import verdicts
 from research.runs.run_file import RESULTS, RunFile, papers_folder
 from research.runs.runner import RunChoice
-from tests.servers import ROOT, wait_until
+from rig.servers import ROOT, wait_until
 
 
 def _papers(data: Path, *words: str) -> list[str]:

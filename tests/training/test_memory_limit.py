@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rig.servers import ROOT
 from tests.hungry import hungry_package
-from tests.servers import ROOT
 from training.engine.memory_limit import kills_for_memory, machine_bytes, resident_bytes
 from training.rl.environments import measuring
 from training.rl.environments.measuring import measured_apart

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import printed_by
+from rig.servers import printed_by
 from training.engine import torch_loading
 
 ROOT = Path(__file__).resolve().parent.parent.parent

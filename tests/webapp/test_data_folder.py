@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from rig.servers import ROOT, manage
 from tests.database import migrated_file
-from tests.servers import ROOT, manage
 from webapp.data_folder import FolderRefused, close_contents, close_to_others
 
 NOBODY = 65534

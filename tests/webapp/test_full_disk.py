@@ -19,8 +19,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from rig.servers import server_process, wait_until
 from tests.factories import make_job, make_project, round_finished
-from tests.servers import server_process, wait_until
 from tests.signed_in import signed_in
 from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.data_tables import table_of_numbers, upload, worker_reads

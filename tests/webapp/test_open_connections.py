@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from rig.servers import ROOT, reserved_port, wait_until
 from tests.limited_site import EARLY, LARGE, NEVER, PAGE, UPGRADE, served
-from tests.servers import ROOT, reserved_port, wait_until
 from webapp.processes.open_connections import client_address
 from webapp.web_server import web_server
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies
 
+from rig.servers import reserved_port
 from tests.receivers import WebReceiver, web_receiver
-from tests.servers import reserved_port
 from webapp.http import safe_http
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import ROOT, manage
+from rig.servers import ROOT, manage
 
 
 def _manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -19,12 +19,12 @@ from cloud.platforms.aws.functions import deploy, function_name, remove
 from cloud.platforms.aws.request_body import Pieces
 from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
 from emulator.faults import AwsFault
+from rig.servers import wait_until
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import zipped
 from tests.cloud.emulated_bills import executions
 from tests.cloud.test_platform_contract import gather
-from tests.servers import wait_until
 from training.engine.messages import Outcome
 
 NAME = function_name("starling", lambdas.MEMORY_MB)

@@ -16,8 +16,8 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 from emulator.aws.demo import DemoAccount
 from emulator.aws.server import AwsEmulator
 from emulator.faults import AwsFault
+from rig.servers import wait_until
 from tests.cloud.aws.code import ALL_KINDS, WAITER, create, zipped
-from tests.servers import wait_until
 
 NAME = "starling-test"
 

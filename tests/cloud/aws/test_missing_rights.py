@@ -32,10 +32,10 @@ from emulator.aws.account import EmulatedAccount, Policy
 from emulator.aws.demo import DemoAccount, furnish
 from emulator.aws.server import AwsEmulator
 from emulator.aws.stub_functions import StubFunction
+from rig.servers import wait_until
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.test_platform_contract import gather
-from tests.servers import wait_until
 
 OWNER = Owner("https://starling.example.org", "con_aaaaaaaaaa", "lab")
 SIZES = (lambdas.MEMORY_MB,)

@@ -18,7 +18,7 @@ from cloud.platforms.azure.clients import AzureClients
 from cloud.platforms.azure.groups import AzureGroups, Container
 from emulator.azure.demo import DemoSubscription
 from emulator.azure.server import AzureEmulator
-from tests.servers import wait_until
+from rig.servers import wait_until
 
 
 def _by_name(steps: Iterator[SetUpStep]) -> dict[str, SetUpStep]:

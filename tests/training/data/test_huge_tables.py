@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rig.servers import ROOT, printed_by
 from tests.memory import memory_peak
-from tests.servers import ROOT, printed_by
 from tests.training.data.refused_tables import BODY, npy, prepared, refusal
 from training.data.readers import scratch
 from training.data.readers.choice import Choice

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tests.servers import printed_by
+from rig.servers import printed_by
 from training.data import library, shipped
 from training.data.dataset import BadTable, write_dataset
 from training.data.generated import dense_table, sparse_table

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from rig.servers import reserved_port
 from tests.receivers import MailCatcher, mail_catcher
-from tests.servers import reserved_port
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import pytest
 from django.db import connection
 
+from rig.servers import ROOT, reserved_port, server_process, wait_until
 from tests.factories import make_alert, make_project, make_user, make_webhook
 from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
-from tests.servers import ROOT, reserved_port, server_process, wait_until
 from webapp.alerts import outbox
 from webapp.alerts.models import Alert, Delivery
 from webapp.clock import SYSTEM_CLOCK

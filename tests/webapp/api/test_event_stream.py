@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from client.starling import Starling
+from rig.servers import wait_until
 from tests.factories import make_job, make_project, make_user
-from tests.servers import wait_until
 from webapp.api.event_stream import STREAMS_A_PERSON
 from webapp.api.models import ApiToken
 from webapp.api.tokens import make_token, revoke_token

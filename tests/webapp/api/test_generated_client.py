@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
+from rig.servers import wait_until
 from tests.factories import make_project, make_spec, make_user
-from tests.servers import wait_until
 from webapp.api.rest import api
 from webapp.api.tokens import make_token
 from webapp.jobs.models import Job

@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection as database
 from django.test import Client
 
+from rig.servers import printed_by
 from tests.factories import make_connection
-from tests.servers import printed_by
 from tests.webapp.connections.connected import KEYS, SECRET, url
 from webapp.connections import decrypt, key_ring, queries, services
 from webapp.connections.key_ring import rotate

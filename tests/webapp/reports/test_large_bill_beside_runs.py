@@ -12,8 +12,8 @@ from itertools import pairwise
 import pytest
 from django.db import connection
 
+from rig.servers import server_process, wait_until
 from tests.factories import make_job, make_project, make_spec
-from tests.servers import server_process, wait_until
 from tests.webapp.bill_lines import CUR, cur_line, hand_over
 from tests.work import repeated
 from webapp.database.leases import RENEW_EVERY

@@ -31,10 +31,10 @@ from emulator.aws.server import AwsEmulator
 from emulator.aws.stub_functions import StubFunction
 from emulator.azure.demo import DemoSubscription, furnish
 from emulator.azure.server import AzureEmulator
+from rig.servers import ROOT, wait_until
 from tests.cloud import calls
 from tests.cloud.emulated_bills import picodollars_of_calls, picodollars_of_groups
 from tests.factories import FixedClock, make_project, make_user
-from tests.servers import ROOT, wait_until
 from tests.webapp import held
 from tests.webapp.held import FUNCTION, MB
 from training.functions.body import Result, WarmCache

@@ -17,11 +17,11 @@ from emulator.aws.meter import BilledInvocation, log_of
 from emulator.aws.server import AwsEmulator
 from emulator.aws.stub_functions import StubFunction
 from emulator.faults import AwsFaults
+from rig.servers import wait_until
 from tests.cloud import calls
 from tests.cloud.emulated_bills import executions, picodollars_of_calls
 from tests.factories import FixedClock
 from tests.figures import figures_in
-from tests.servers import wait_until
 from tests.webapp import held
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import FUNCTION, MB

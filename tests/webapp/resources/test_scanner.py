@@ -17,8 +17,8 @@ from cloud.money.pricing import total
 from cloud.platforms.aws.provisioned import ProvisionedConcurrency
 from emulator.aws.demo import DemoAccount
 from emulator.aws.server import AwsEmulator
+from rig.servers import wait_until
 from tests.factories import FixedClock
-from tests.servers import wait_until
 from tests.webapp import held
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import FUNCTION, MB, PaperCloud

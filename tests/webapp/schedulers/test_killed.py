@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.servers import ROOT, wait_until
+from rig.servers import ROOT, wait_until
 from tests.webapp import scheduler_rows
 from webapp.schedulers.models import SchedulerTraining, TrainingState
 

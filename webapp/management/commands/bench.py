@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 import benchmarks
+from rig.figures import NotSetUp
 from webapp.management.command import LineCommand
 
 
@@ -41,7 +42,7 @@ class Command(LineCommand):
                     results.setdefault(name, []).append(figure.as_dict())
                     if not options["json"]:
                         self._tell(name, figure)
-            except benchmarks.NotSetUp as error:
+            except NotSetUp as error:
                 raise CommandError(f"{name}: {error}", returncode=2) from None
         if options["json"]:
             self.stdout.write(json.dumps(results))

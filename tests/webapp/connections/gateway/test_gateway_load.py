@@ -13,8 +13,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from cloud.actor import protocol
+from rig.servers import wait_until
 from tests.factories import make_running_job
-from tests.servers import wait_until
 from training.engine.ports import Offer
 from webapp.connections.gateway.coordinator import open_mailbox
 from webapp.connections.gateway.models import SeenPuller

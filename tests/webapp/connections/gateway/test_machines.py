@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from rig.servers import wait_until
 from tests.cloud import pullers
 from tests.factories import FixedClock, make_job, make_running_job, make_spec, make_user
-from tests.servers import wait_until
 from tests.webapp.bookkeeping import assert_whole
 from training.engine.ports import Offer
 from webapp.connections.gateway import services

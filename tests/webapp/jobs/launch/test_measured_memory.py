@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers import ROOT
+from rig.servers import ROOT
 from webapp.jobs.launch.job_memory import memory_of
 from webapp.jobs.spec import JobSpec
 

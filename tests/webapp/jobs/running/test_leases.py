@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 import pytest
 from django.db import OperationalError, transaction
 
+from rig.servers import ROOT
 from tests.factories import FixedClock, checkpoint_saved, make_job, make_running_job
-from tests.servers import ROOT
 from webapp.clock import SystemClock
 from webapp.database import leases
 from webapp.database.leases import LEASE_TTL, Heartbeat, find_liveness, new_owner

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from rig.servers import ROOT
 from tests.factories import make_job, make_spec
-from tests.servers import ROOT
 from tests.webapp.bookkeeping import assert_whole
 from webapp.database import leases
 from webapp.jobs import failpoints, tasks

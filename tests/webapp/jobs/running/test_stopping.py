@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from rig.servers import ROOT, server_process, wait_until
 from tests.factories import make_job
-from tests.servers import ROOT, server_process, wait_until
 from tests.webapp import scheduler_rows
 from webapp.jobs import tasks
 from webapp.jobs.models import Film, FilmState, Job

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from rig.servers import wait_until
 from tests.factories import FixedClock, make_job, make_spec
-from tests.servers import wait_until
 from tests.webapp.bookkeeping import assert_whole
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import EventKind, Job

@@ -1,4 +1,4 @@
-"""PyHessian's Ritz ends of a policy's surrogate: `python -m benchmarks.peers.ritz FILE` prints them as JSON.
+"""PyHessian's Ritz ends of a policy's surrogate: `python -m rig.ritz FILE` prints them as JSON.
 
 Runs in `.venv-bench` and imports nothing of ours: network, distribution and surrogate are written down here once more,
 so that what agrees has been derived twice. FILE is an .npz: `weight_i` and `bias_i` of the policy's layers with tanh
