@@ -1,1 +1,1 @@
-"""The database as this installation uses it: its faults, who reads and writes when, and leases held in it."""
+"""The database as installed: the version of its tables, its faults, who reads and writes when, leases held in it."""

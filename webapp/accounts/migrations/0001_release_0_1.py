@@ -168,6 +168,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["email"], name="invitation_of_address")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("project", "email"), name="one_invitation_an_address_and_project"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ["viewer", "editor", "owner"])),
+                        name="invitation_role_is_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SignInLink",
@@ -196,23 +208,6 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("role__in", ["viewer", "editor", "owner"])),
                 name="membership_role_is_known",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="invitation",
-            index=models.Index(fields=["email"], name="invitation_of_address"),
-        ),
-        migrations.AddConstraint(
-            model_name="invitation",
-            constraint=models.UniqueConstraint(
-                fields=("project", "email"), name="one_invitation_an_address_and_project"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="invitation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("role__in", ["viewer", "editor", "owner"])),
-                name="invitation_role_is_known",
             ),
         ),
     ]

@@ -109,6 +109,64 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["project", "-told_at"], name="alert_of_project"),
+                    models.Index(fields=["project", "dedupe_key"], name="alert_by_key"),
+                    models.Index(
+                        condition=models.Q(("state", "snoozed")),
+                        fields=["snoozed_until"],
+                        name="alert_to_wake",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "resolved"), _negated=True), ("project__isnull", False)
+                        ),
+                        fields=("project", "dedupe_key"),
+                        name="alert_stands_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "resolved"), _negated=True), ("project__isnull", True)
+                        ),
+                        fields=("dedupe_key",),
+                        name="installation_alert_stands_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                [
+                                    "budget",
+                                    "forecast",
+                                    "job_stopped",
+                                    "job_failed",
+                                    "job_finished",
+                                    "burn",
+                                    "retries",
+                                    "no_steps",
+                                    "orphan",
+                                    "report",
+                                    "bill",
+                                    "channel",
+                                    "test",
+                                ],
+                            )
+                        ),
+                        name="alert_kind_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("severity__in", ["info", "warning", "critical"])),
+                        name="alert_severity_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["open", "acknowledged", "snoozed", "resolved"])),
+                        name="alert_state_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Channel",
@@ -153,6 +211,23 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-built_in", "name", "pk"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "name"), name="channel_name_once"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("built_in", True), ("project__isnull", False)),
+                        fields=("project",),
+                        name="built_in_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("built_in", True), ("project__isnull", True)),
+                        fields=("built_in",),
+                        name="built_in_of_installation_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("way__in", ["email", "chat", "webhook"])),
+                        name="channel_way_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -179,6 +254,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("channel", "field"), name="channel_secret_once")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Delivery",
@@ -234,6 +314,24 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "waiting")), fields=["due_at"], name="delivery_due"
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "sending")), fields=["held_until"], name="delivery_held"
+                    ),
+                    models.Index(fields=["channel", "-created_at"], name="delivery_log"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("alert", "channel", "turn"), name="delivery_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["waiting", "sending", "sent", "failed"])),
+                        name="delivery_state_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="HourlyUse",
@@ -261,6 +359,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["project", "what", "at"], name="hourly_use_of_project")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("what__in", ["mail", "test"])), name="hourly_use_known"
+                    ),
+                    models.CheckConstraint(condition=models.Q(("count__gt", 0)), name="hourly_use_is_some"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="MailConsent",
@@ -294,6 +401,23 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("ask_at__isnull", False)),
+                        fields=["ask_at"],
+                        name="mail_consent_to_ask",
+                    ),
+                    models.Index(fields=["address", "asked_at"], name="mail_consent_of_address"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "address"), name="mail_consent_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("answer__in", ["", "yes", "no"])),
+                        name="mail_consent_answer_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Seen",
@@ -320,174 +444,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="alert",
-            index=models.Index(fields=["project", "-told_at"], name="alert_of_project"),
-        ),
-        migrations.AddIndex(
-            model_name="alert",
-            index=models.Index(fields=["project", "dedupe_key"], name="alert_by_key"),
-        ),
-        migrations.AddIndex(
-            model_name="alert",
-            index=models.Index(
-                condition=models.Q(("state", "snoozed")), fields=["snoozed_until"], name="alert_to_wake"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(
-                    models.Q(("state", "resolved"), _negated=True), ("project__isnull", False)
-                ),
-                fields=("project", "dedupe_key"),
-                name="alert_stands_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(models.Q(("state", "resolved"), _negated=True), ("project__isnull", True)),
-                fields=("dedupe_key",),
-                name="installation_alert_stands_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "kind__in",
-                        [
-                            "budget",
-                            "forecast",
-                            "job_stopped",
-                            "job_failed",
-                            "job_finished",
-                            "burn",
-                            "retries",
-                            "no_steps",
-                            "orphan",
-                            "report",
-                            "bill",
-                            "channel",
-                            "test",
-                        ],
-                    )
-                ),
-                name="alert_kind_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("severity__in", ["info", "warning", "critical"])),
-                name="alert_severity_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["open", "acknowledged", "snoozed", "resolved"])),
-                name="alert_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="channel",
-            constraint=models.UniqueConstraint(fields=("project", "name"), name="channel_name_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="channel",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("built_in", True), ("project__isnull", False)),
-                fields=("project",),
-                name="built_in_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="channel",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("built_in", True), ("project__isnull", True)),
-                fields=("built_in",),
-                name="built_in_of_installation_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="channel",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("way__in", ["email", "chat", "webhook"])), name="channel_way_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="channelsecret",
-            constraint=models.UniqueConstraint(fields=("channel", "field"), name="channel_secret_once"),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("state", "waiting")), fields=["due_at"], name="delivery_due"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("state", "sending")), fields=["held_until"], name="delivery_held"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(fields=["channel", "-created_at"], name="delivery_log"),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.UniqueConstraint(fields=("alert", "channel", "turn"), name="delivery_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["waiting", "sending", "sent", "failed"])),
-                name="delivery_state_known",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="hourlyuse",
-            index=models.Index(fields=["project", "what", "at"], name="hourly_use_of_project"),
-        ),
-        migrations.AddConstraint(
-            model_name="hourlyuse",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("what__in", ["mail", "test"])), name="hourly_use_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="hourlyuse",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("count__gt", 0)), name="hourly_use_is_some"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="mailconsent",
-            index=models.Index(
-                condition=models.Q(("ask_at__isnull", False)), fields=["ask_at"], name="mail_consent_to_ask"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="mailconsent",
-            index=models.Index(fields=["address", "asked_at"], name="mail_consent_of_address"),
-        ),
-        migrations.AddConstraint(
-            model_name="mailconsent",
-            constraint=models.UniqueConstraint(fields=("project", "address"), name="mail_consent_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="mailconsent",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("answer__in", ["", "yes", "no"])), name="mail_consent_answer_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="seen",
-            constraint=models.UniqueConstraint(fields=("user", "project"), name="seen_once"),
+            options={
+                "constraints": [models.UniqueConstraint(fields=("user", "project"), name="seen_once")],
+            },
         ),
     ]

@@ -77,6 +77,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["user", "-created_at"], name="api_token_of_person")],
+            },
         ),
         migrations.CreateModel(
             name="Deed",
@@ -103,6 +106,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["token", "-at"], name="deed_of_token")],
+            },
         ),
         migrations.CreateModel(
             name="Made",
@@ -124,17 +130,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="apitoken",
-            index=models.Index(fields=["user", "-created_at"], name="api_token_of_person"),
-        ),
-        migrations.AddIndex(
-            model_name="deed",
-            index=models.Index(fields=["token", "-at"], name="deed_of_token"),
-        ),
-        migrations.AddConstraint(
-            model_name="made",
-            constraint=models.UniqueConstraint(fields=("project", "kind", "key"), name="api_key_made_once"),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "kind", "key"), name="api_key_made_once")
+                ],
+            },
         ),
     ]

@@ -94,6 +94,22 @@ class Migration(migrations.Migration):
             options={
                 "db_table": "credentials_connection",
                 "ordering": ["name", "pk"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "name"), name="connection_name_once"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("external_id", ""), _negated=True),
+                        fields=("external_id",),
+                        name="external_id_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["aws_role", "aws_keys", "azure_principal"])),
+                        name="connection_kind_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("test_state__in", ["never", "asked", "running", "done"])),
+                        name="connection_test_state_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -122,6 +138,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "credentials_sealedsecret",
+                "constraints": [models.UniqueConstraint(fields=("connection", "field"), name="secret_once")],
             },
         ),
         migrations.CreateModel(
@@ -173,49 +190,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "credentials_setup",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("aim__in", ["set_up", "take_down", "profile"])),
+                        name="set_up_aim_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["never", "asked", "running", "done"])),
+                        name="set_up_state_known",
+                    ),
+                ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="connection",
-            constraint=models.UniqueConstraint(fields=("project", "name"), name="connection_name_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="connection",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("external_id", ""), _negated=True),
-                fields=("external_id",),
-                name="external_id_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="connection",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["aws_role", "aws_keys", "azure_principal"])),
-                name="connection_kind_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="connection",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("test_state__in", ["never", "asked", "running", "done"])),
-                name="connection_test_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="sealedsecret",
-            constraint=models.UniqueConstraint(fields=("connection", "field"), name="secret_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="setup",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("aim__in", ["set_up", "take_down", "profile"])), name="set_up_aim_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="setup",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["never", "asked", "running", "done"])),
-                name="set_up_state_known",
-            ),
         ),
     ]

@@ -49,6 +49,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("project", "name"), name="job_group_once")],
+            },
         ),
         migrations.CreateModel(
             name="Job",
@@ -206,6 +209,21 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("way__in", ["clone", "again", "fork"])), name="origin_way_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("way", "fork"), _negated=True),
+                            ("round_no__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="fork_knows_its_round",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="PlatformNote",
@@ -255,6 +273,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("job", "round_no"), name="round_once")],
+            },
         ),
         migrations.CreateModel(
             name="SavedView",
@@ -287,6 +308,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["name"],
+                "constraints": [models.UniqueConstraint(fields=("project", "name"), name="saved_view_once")],
             },
         ),
         migrations.CreateModel(
@@ -310,6 +332,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["name"],
+                "constraints": [models.UniqueConstraint(fields=("project", "name"), name="tag_once")],
             },
         ),
         migrations.AddField(
@@ -485,37 +508,6 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=("job", "round_no", "epoch"), name="checkpoint_once")
                 ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="jobgroup",
-            constraint=models.UniqueConstraint(fields=("project", "name"), name="job_group_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="origin",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("way__in", ["clone", "again", "fork"])), name="origin_way_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="origin",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("way", "fork"), _negated=True), ("round_no__isnull", False), _connector="OR"
-                ),
-                name="fork_knows_its_round",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="round",
-            constraint=models.UniqueConstraint(fields=("job", "round_no"), name="round_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="savedview",
-            constraint=models.UniqueConstraint(fields=("project", "name"), name="saved_view_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="tag",
-            constraint=models.UniqueConstraint(fields=("project", "name"), name="tag_once"),
         ),
         migrations.AddIndex(
             model_name="job",

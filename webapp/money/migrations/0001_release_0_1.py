@@ -20,8 +20,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_release_0_1"),
-        ("jobs", "0001_release_0_1"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("jobs", "0001_release_0_1"),
     ]
 
     operations = [
@@ -152,6 +152,53 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("closed_at", None)),
+                        fields=["project", "scope"],
+                        name="budget_open",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("limit_picodollars__gt", 0)), name="budget_limit_positive"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("overrun_picodollars__gte", 0),
+                            ("reserved_picodollars__gte", 0),
+                            ("spent_picodollars__gte", 0),
+                        ),
+                        name="budget_not_negative",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "limit_picodollars__gte",
+                                django.db.models.expressions.CombinedExpression(
+                                    models.F("spent_picodollars"), "+", models.F("reserved_picodollars")
+                                ),
+                            )
+                        ),
+                        name="budget_within_limit",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("project__isnull", True), ("scope", "everything")),
+                            models.Q(("project__isnull", False), ("scope", "project")),
+                            models.Q(("scope", "user"), ("user__isnull", False)),
+                            models.Q(("scope", "cloud"), models.Q(("cloud", ""), _negated=True)),
+                            models.Q(("project__isnull", False), ("scope", "tag"), ("tag__isnull", False)),
+                            models.Q(
+                                ("group__isnull", False), ("project__isnull", False), ("scope", "group")
+                            ),
+                            _connector="OR",
+                        ),
+                        name="budget_scope_named",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Account",
@@ -177,6 +224,47 @@ class Migration(migrations.Migration):
                 ),
                 ("budgets", models.ManyToManyField(related_name="accounts", to="money.budget")),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("limit_picodollars__gt", 0)), name="account_limit_positive"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("reserved_picodollars__gte", 0)),
+                        name="account_reserved_not_negative",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("spent_picodollars__gte", 0)), name="account_spent_not_negative"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("overrun_picodollars__gte", 0)),
+                        name="account_overrun_not_negative",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "limit_picodollars__gte",
+                                django.db.models.expressions.CombinedExpression(
+                                    models.F("spent_picodollars"), "+", models.F("reserved_picodollars")
+                                ),
+                            )
+                        ),
+                        name="account_within_limit",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "granted_picodollars__gte",
+                                django.db.models.expressions.CombinedExpression(
+                                    models.F("spent_picodollars"), "+", models.F("reserved_picodollars")
+                                ),
+                            ),
+                            ("granted_picodollars__lte", models.F("limit_picodollars")),
+                        ),
+                        name="account_within_grant",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Charge",
@@ -236,6 +324,34 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "open")), fields=["account"], name="charge_open"
+                    ),
+                    models.Index(fields=["account", "round_no"], name="charge_of_round"),
+                    models.Index(fields=["account", "basis"], name="charge_by_basis"),
+                    models.Index(fields=["resolved_at"], name="charge_resolved"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("account", "epoch", "name"), name="charge_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("reserved_picodollars__gte", 0)),
+                        name="charge_reserved_not_negative",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("settled_picodollars__gte", 0), ("state", "settled")),
+                            models.Q(
+                                models.Q(("state", "settled"), _negated=True),
+                                ("settled_picodollars__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="charge_settled_has_amount",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Crossing",
@@ -276,6 +392,29 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("handled_at", None)), fields=["at"], name="crossing_to_tell"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("account", "kind", "threshold", "arming"), name="crossing_of_account_once"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("budget", "kind", "threshold", "arming"), name="crossing_of_budget_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("account__isnull", False), ("budget__isnull", True)),
+                            models.Q(("account__isnull", True), ("budget__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="crossing_of_one",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="LaunchForecast",
@@ -307,178 +446,5 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="budget",
-            index=models.Index(
-                condition=models.Q(("closed_at", None)), fields=["project", "scope"], name="budget_open"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("limit_picodollars__gt", 0)), name="budget_limit_positive"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("overrun_picodollars__gte", 0),
-                    ("reserved_picodollars__gte", 0),
-                    ("spent_picodollars__gte", 0),
-                ),
-                name="budget_not_negative",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "limit_picodollars__gte",
-                        django.db.models.expressions.CombinedExpression(
-                            models.F("spent_picodollars"), "+", models.F("reserved_picodollars")
-                        ),
-                    )
-                ),
-                name="budget_within_limit",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("project__isnull", True), ("scope", "everything")),
-                    models.Q(("project__isnull", False), ("scope", "project")),
-                    models.Q(("scope", "user"), ("user__isnull", False)),
-                    models.Q(("scope", "cloud"), models.Q(("cloud", ""), _negated=True)),
-                    models.Q(("project__isnull", False), ("scope", "tag"), ("tag__isnull", False)),
-                    models.Q(("group__isnull", False), ("project__isnull", False), ("scope", "group")),
-                    _connector="OR",
-                ),
-                name="budget_scope_named",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="account",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("limit_picodollars__gt", 0)), name="account_limit_positive"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="account",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reserved_picodollars__gte", 0)), name="account_reserved_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="account",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("spent_picodollars__gte", 0)), name="account_spent_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="account",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("overrun_picodollars__gte", 0)), name="account_overrun_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="account",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "limit_picodollars__gte",
-                        django.db.models.expressions.CombinedExpression(
-                            models.F("spent_picodollars"), "+", models.F("reserved_picodollars")
-                        ),
-                    )
-                ),
-                name="account_within_limit",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="account",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "granted_picodollars__gte",
-                        django.db.models.expressions.CombinedExpression(
-                            models.F("spent_picodollars"), "+", models.F("reserved_picodollars")
-                        ),
-                    ),
-                    ("granted_picodollars__lte", models.F("limit_picodollars")),
-                ),
-                name="account_within_grant",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="charge",
-            index=models.Index(condition=models.Q(("state", "open")), fields=["account"], name="charge_open"),
-        ),
-        migrations.AddIndex(
-            model_name="charge",
-            index=models.Index(fields=["account", "round_no"], name="charge_of_round"),
-        ),
-        migrations.AddIndex(
-            model_name="charge",
-            index=models.Index(fields=["account", "basis"], name="charge_by_basis"),
-        ),
-        migrations.AddIndex(
-            model_name="charge",
-            index=models.Index(fields=["resolved_at"], name="charge_resolved"),
-        ),
-        migrations.AddConstraint(
-            model_name="charge",
-            constraint=models.UniqueConstraint(fields=("account", "epoch", "name"), name="charge_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="charge",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reserved_picodollars__gte", 0)), name="charge_reserved_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="charge",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("settled_picodollars__gte", 0), ("state", "settled")),
-                    models.Q(
-                        models.Q(("state", "settled"), _negated=True), ("settled_picodollars__isnull", True)
-                    ),
-                    _connector="OR",
-                ),
-                name="charge_settled_has_amount",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="crossing",
-            index=models.Index(
-                condition=models.Q(("handled_at", None)), fields=["at"], name="crossing_to_tell"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crossing",
-            constraint=models.UniqueConstraint(
-                fields=("account", "kind", "threshold", "arming"), name="crossing_of_account_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crossing",
-            constraint=models.UniqueConstraint(
-                fields=("budget", "kind", "threshold", "arming"), name="crossing_of_budget_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crossing",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("account__isnull", False), ("budget__isnull", True)),
-                    models.Q(("account__isnull", True), ("budget__isnull", False)),
-                    _connector="OR",
-                ),
-                name="crossing_of_one",
-            ),
         ),
     ]

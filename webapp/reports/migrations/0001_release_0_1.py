@@ -17,8 +17,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_release_0_1"),
-        ("jobs", "0001_release_0_1"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("jobs", "0001_release_0_1"),
     ]
 
     operations = [
@@ -67,6 +67,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "sha256"), name="cloud_bill_once")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="BilledLine",
@@ -135,6 +140,17 @@ class Migration(migrations.Migration):
             ],
             options={
                 "base_manager_name": "every",
+                "indexes": [
+                    models.Index(fields=["project", "day"], name="billed_line_of_day"),
+                    models.Index(
+                        condition=models.Q(("replaced_by__isnull", False)),
+                        fields=["replaced_by"],
+                        name="billed_line_replaced",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "key", "bill"), name="billed_line_once_a_bill")
+                ],
             },
             managers=[
                 ("objects", django.db.models.manager.Manager()),
@@ -191,6 +207,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["state", "since"], name="report_file_to_look_after")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["queued", "building", "ready", "failed"])),
+                        name="report_file_state_known",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Schedule",
@@ -265,44 +290,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="cloudbill",
-            constraint=models.UniqueConstraint(fields=("project", "sha256"), name="cloud_bill_once"),
-        ),
-        migrations.AddIndex(
-            model_name="billedline",
-            index=models.Index(fields=["project", "day"], name="billed_line_of_day"),
-        ),
-        migrations.AddIndex(
-            model_name="billedline",
-            index=models.Index(
-                condition=models.Q(("replaced_by__isnull", False)),
-                fields=["replaced_by"],
-                name="billed_line_replaced",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="billedline",
-            constraint=models.UniqueConstraint(
-                fields=("project", "key", "bill"), name="billed_line_once_a_bill"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="reportfile",
-            index=models.Index(fields=["state", "since"], name="report_file_to_look_after"),
-        ),
-        migrations.AddConstraint(
-            model_name="reportfile",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["queued", "building", "ready", "failed"])),
-                name="report_file_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="sending",
-            constraint=models.UniqueConstraint(
-                fields=("schedule", "first_day"), name="sending_once_a_period"
-            ),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("schedule", "first_day"), name="sending_once_a_period")
+                ],
+            },
         ),
     ]

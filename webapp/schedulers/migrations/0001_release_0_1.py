@@ -7,10 +7,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    replaces = [
-        ("schedulers", "0001_initial"),
-        ("schedulers", "0002_best_agents"),
-    ]
+    replaces = [("schedulers", "0001_initial"), ("schedulers", "0002_best_agents")]
 
     initial = True
 
@@ -46,6 +43,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["name"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "name"), name="scheduler_name_once")
+                ],
             },
         ),
         migrations.CreateModel(
@@ -159,6 +159,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["training", "pk"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("training", "kind", "number"), name="scheduler_episode_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["grid", "rehearsal", "real", "judged"])),
+                        name="scheduler_episode_kind_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -194,6 +203,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["scheduler", "-number"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("scheduler", "number"), name="scheduler_version_once")
+                ],
             },
         ),
         migrations.AddField(
@@ -205,27 +217,6 @@ class Migration(migrations.Migration):
                 related_name="+",
                 to="schedulers.version",
             ),
-        ),
-        migrations.AddConstraint(
-            model_name="scheduler",
-            constraint=models.UniqueConstraint(fields=("project", "name"), name="scheduler_name_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="episode",
-            constraint=models.UniqueConstraint(
-                fields=("training", "kind", "number"), name="scheduler_episode_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="episode",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["grid", "rehearsal", "real", "judged"])),
-                name="scheduler_episode_kind_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="version",
-            constraint=models.UniqueConstraint(fields=("scheduler", "number"), name="scheduler_version_once"),
         ),
         migrations.AddIndex(
             model_name="schedulertraining",

@@ -10,9 +10,9 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_release_0_1"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         ("jobs", "0002_after_release_0_1"),
         ("money", "0002_after_release_0_1"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -98,6 +98,27 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-created_at", "-pk"],
+                "indexes": [models.Index(fields=["state"], name="ab_test_to_look_after")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "key"), name="ab_test_asked_for_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    "running",
+                                    "better",
+                                    "worse",
+                                    "no_difference",
+                                    "out_of_money",
+                                    "failed",
+                                    "stopped",
+                                ],
+                            )
+                        ),
+                        name="ab_test_state_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -131,30 +152,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["number"],
+                "constraints": [models.UniqueConstraint(fields=("test", "number"), name="ab_test_pair_once")],
             },
-        ),
-        migrations.AddIndex(
-            model_name="abtest",
-            index=models.Index(fields=["state"], name="ab_test_to_look_after"),
-        ),
-        migrations.AddConstraint(
-            model_name="abtest",
-            constraint=models.UniqueConstraint(fields=("project", "key"), name="ab_test_asked_for_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="abtest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "state__in",
-                        ["running", "better", "worse", "no_difference", "out_of_money", "failed", "stopped"],
-                    )
-                ),
-                name="ab_test_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="pair",
-            constraint=models.UniqueConstraint(fields=("test", "number"), name="ab_test_pair_once"),
         ),
     ]

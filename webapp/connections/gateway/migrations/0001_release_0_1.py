@@ -6,16 +6,13 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    replaces = [
-        ("gateway", "0001_initial"),
-        ("gateway", "0002_pullers_by_token"),
-    ]
+    replaces = [("gateway", "0001_initial"), ("gateway", "0002_pullers_by_token")]
 
     initial = True
 
     dependencies = [
-        ("jobs", "0001_release_0_1"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("jobs", "0001_release_0_1"),
     ]
 
     operations = [
@@ -80,6 +77,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["box", "state", "taken"], name="call_of_box")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("box", "call_id"), name="call_offered_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["waiting", "leased", "answered", "used_up", "withdrawn"])
+                        ),
+                        name="pulled_call_state_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="BoxToken",
@@ -148,6 +157,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("box", "name"), name="puller_once")],
+            },
         ),
         migrations.CreateModel(
             name="HeldWeights",
@@ -170,24 +182,5 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [models.UniqueConstraint(fields=("box", "sha256"), name="weights_once")],
             },
-        ),
-        migrations.AddIndex(
-            model_name="pulledcall",
-            index=models.Index(fields=["box", "state", "taken"], name="call_of_box"),
-        ),
-        migrations.AddConstraint(
-            model_name="pulledcall",
-            constraint=models.UniqueConstraint(fields=("box", "call_id"), name="call_offered_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="pulledcall",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["waiting", "leased", "answered", "used_up", "withdrawn"])),
-                name="pulled_call_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="seenpuller",
-            constraint=models.UniqueConstraint(fields=("box", "name"), name="puller_once"),
         ),
     ]
