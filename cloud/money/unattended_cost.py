@@ -59,15 +59,15 @@ def unattended_cost(
 ) -> UnattendedCost:
     """Return the cost. `rent_picodollars`: what is reserved for slices of rent; they are booked in full."""
     calls, things = list(calls), list(things)
-    ends = [one.last_opened_unix_s + one.longest_s for one in calls]
-    ends += [one.ends_unix_s for one in things if one.ends_unix_s is not None]
-    late = sum(one.picodollars for one in things if one.ends_unix_s is not None)
-    endless = [one for one in things if one.ends_unix_s is None]
+    ends = [call.last_opened_unix_s + call.longest_s for call in calls]
+    ends += [thing.ends_unix_s for thing in things if thing.ends_unix_s is not None]
+    late = sum(thing.picodollars for thing in things if thing.ends_unix_s is not None)
+    endless = [thing for thing in things if thing.ends_unix_s is None]
     return UnattendedCost(
         within_s=max([0.0, *(end - now_unix_s for end in ends)]),
-        picodollars=rent_picodollars + late + sum(one.count * one.picodollars_each for one in calls),
-        endless=sum(one.count for one in endless),
-        endless_per_hour=sum(one.picodollars for one in endless),
+        picodollars=rent_picodollars + late + sum(call.count * call.picodollars_each for call in calls),
+        endless=sum(thing.count for thing in endless),
+        endless_per_hour=sum(thing.picodollars for thing in endless),
     )
 
 

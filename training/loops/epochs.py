@@ -61,7 +61,7 @@ class EpochState(LoopState):
         self._next_number = self._first
         self._idle = set(range(plan.actors))
         self._sampling: dict[str, tuple[int, int, int]] = {}
-        self._waiting = [_Push(one) for one in progress.waiting]
+        self._waiting = [_Push(push) for push in progress.waiting]
         self._merging = ""
         self._batch: list[_Push] = []
         self._merged_last = ""

@@ -128,9 +128,9 @@ class Flight:
         names = [self.launch(call, attempts, after) for call in calls]
         landed: dict[str, Landed] = {}
         while self._in_flight:
-            one = yield from self.next()
-            if one is not None:
-                landed[one.name] = one
+            landing = yield from self.next()
+            if landing is not None:
+                landed[landing.name] = landing
         return [landed[name] for name in names]
 
     def drain(self, run_end: RunEnd) -> Generator[Event, None, list[Landed]]:

@@ -78,17 +78,17 @@ class GradientDriver(Driver):
                 yield from super()._do(step)
 
     def _compute(self, step: ComputeGradient) -> None:
-        run, one = self.run, step.slice
+        run, slice_ = self.run, step.slice
         others, anchors = step.others, step.anchors
         call = run.call(
             step.name,
-            run.task.gradient(self._fraction_done, one.passes + 1, len(others), anchors=len(anchors)),
+            run.task.gradient(self._fraction_done, slice_.passes + 1, len(others), anchors=len(anchors)),
             where=self._choice.where,
-            seed=derive(run.spec.seed, "update", one.number),
+            seed=derive(run.spec.seed, "update", slice_.number),
             weights=self._parameters,
-            slot_state=one.prepared,
+            slot_state=slice_.prepared,
             inputs=(
-                *(contribution.payload for contribution in one.contributions),
+                *(contribution.payload for contribution in slice_.contributions),
                 *(self._policies[version] for version in (*others, *anchors)),
             ),
         )
@@ -106,7 +106,7 @@ class GradientDriver(Driver):
             seed=derive(run.spec.seed, "apply", run.progress.version + 1),
             inputs=(
                 run.progress.learner,
-                *(one.payload for one in release.gradients),
+                *(gradient.payload for gradient in release.gradients),
                 *(self._policies[version] for version in step.behind),
             ),
         )
@@ -119,7 +119,7 @@ class GradientDriver(Driver):
         self._parameters = run.publish(run.last_learned.pop("parameters"))
         self._policies[run.progress.version] = run.progress.weights
         needed = self.loop.learners.versions
-        self._policies = {version: one for version, one in self._policies.items() if version in needed}
+        self._policies = {version: policy for version, policy in self._policies.items() if version in needed}
         self._occupancy.step(run.last_learned)
 
     def kept(self) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class Learners:
     def uncounted_samples(self) -> int:
         """The progress of gradients that are not applied yet, but were the last of their slices."""
         gradients = (*self._queue.queued, *self._applied)
-        return sum(self._known[one.number].samples for one in gradients)
+        return sum(self._known[gradient.number].samples for gradient in gradients)
 
     def bound(self, round_no: int) -> float:
         """What the mean staleness of a release must not exceed in this round; infinite while it is being measured."""
@@ -136,28 +136,28 @@ class Learners:
 
     def launch(self, after: tuple[str, ...]) -> Iterator[ComputeGradient]:
         """Send a slice to every idle learner, with the newest version."""
-        while self.idle and (one := self.slices.take()) is not None:
-            yield self._launch_slice(one, after)
+        while self.idle and (slice_ := self.slices.take()) is not None:
+            yield self._launch_slice(slice_, after)
 
-    def _launch_slice(self, one: ReplaySlice, after: tuple[str, ...]) -> ComputeGradient:
+    def _launch_slice(self, slice_: ReplaySlice, after: tuple[str, ...]) -> ComputeGradient:
         number = self._queue.launch(self.version)
         others = (
             tuple(version for version in self._queue.versions_in_flight if version != self.version)
             if self._loop.truncated.reads_policies
             else ()
         )
-        sampled = {contribution.version for contribution in one.contributions} & (
+        sampled = {contribution.version for contribution in slice_.contributions} & (
             self.versions - {self.version}
         )
         anchors = tuple(sorted(sampled)) if self._job.keeps_sampling_policy else ()
-        before = [contribution.name for contribution in one.contributions]
-        if one.number in self._last_of_slice:
-            before = [self._last_of_slice[one.number]]
+        before = [contribution.name for contribution in slice_.contributions]
+        if slice_.number in self._last_of_slice:
+            before = [self._last_of_slice[slice_.number]]
         name = self._name(f"gradient{number}")
-        self._last_of_slice[one.number] = name
-        self._launched[name] = _LaunchedGradient(number, one, self.version)
+        self._last_of_slice[slice_.number] = name
+        self._launched[name] = _LaunchedGradient(number, slice_, self.version)
         needs = (*before, self._learned_last, *after)
-        return ComputeGradient(name, needs, number, one, others, anchors)
+        return ComputeGradient(name, needs, number, slice_, others, anchors)
 
     def expects(self, name: str) -> bool:
         return name in self._launched
@@ -180,27 +180,27 @@ class Learners:
         that their slices wait in the order of launch.
         """
         landed = [self._landed.pop(name) for name in self._launched if name in self._landed]
-        failed = [one for one in landed if not one.done]
-        return [*(one for one in landed if one.done), *reversed(failed)]
+        failed = [landing for landing in landed if not landing.done]
+        return [*(landing for landing in landed if landing.done), *reversed(failed)]
 
     def take(self, landing: Landing, *, stopping: bool = False) -> Iterator[DropGradient]:
         """Put a gradient that has landed into the queue, and its slice back if passes are left. A failed one's slice
         goes to the next learner, at most so many times and not where that is in vain; `stopping` counts no failure.
         """
         launched = self._launched.pop(landing.name)
-        one, number = launched.slice, launched.number
+        slice_, number = launched.slice, launched.number
         if not landing.done:
             self._queue.lose(number)
             if stopping:
-                self.slices.give_back(one)
-            elif self._loop.order == "launch" or landing.in_vain or one.failures + 1 >= self._job.attempts:
-                self._give_up(one, landing.reason)
+                self.slices.give_back(slice_)
+            elif self._loop.order == "launch" or landing.in_vain or slice_.failures + 1 >= self._job.attempts:
+                self._give_up(slice_, landing.reason)
             else:
-                self.slices.give_back(replace(one, failures=one.failures + 1))
+                self.slices.give_back(replace(slice_, failures=slice_.failures + 1))
             return
         if not landing.finite:
             self._queue.lose(number)
-            self._give_up(one, "a gradient holds numbers that are not finite")
+            self._give_up(slice_, "a gradient holds numbers that are not finite")
             yield DropGradient(landing, "it holds numbers that are not finite", "numbers")
             return
         late = self._queue.land(number, launched.version, landing.payload, self.version)
@@ -208,23 +208,23 @@ class Learners:
             reason = f"it was {self.version - launched.version} versions late"
             yield DropGradient(landing, reason, late)
             if landing.last:
-                self._give_up(one, f"a gradient was dropped: {reason}")
+                self._give_up(slice_, f"a gradient was dropped: {reason}")
         else:
             self._queue.enqueue()
             self._known[number] = _Known(landing.name, landing.samples)
             self.queue_most = max(self.queue_most, self.queued)
             self._fresh = 1
         if landing.last:
-            self._last_of_slice.pop(one.number, None)
+            self._last_of_slice.pop(slice_.number, None)
         else:
-            prepared = one.prepared or landing.prepared
-            self.slices.put(replace(one, passes=one.passes + 1, prepared=prepared, failures=0))
+            prepared = slice_.prepared or landing.prepared
+            self.slices.put(replace(slice_, passes=slice_.passes + 1, prepared=prepared, failures=0))
 
-    def _give_up(self, one: ReplaySlice, reason: str) -> None:
+    def _give_up(self, slice_: ReplaySlice, reason: str) -> None:
         self._failed(reason)
-        self._last_of_slice.pop(one.number, None)
-        self.contributions_lost += len(one.contributions)
-        self.lost_in_a_row += len(one.contributions)
+        self._last_of_slice.pop(slice_.number, None)
+        self.contributions_lost += len(slice_.contributions)
+        self.lost_in_a_row += len(slice_.contributions)
 
     def release(
         self, round_no: int, after: tuple[str, ...], *, all_of_round: bool, wanted: float
@@ -237,15 +237,15 @@ class Learners:
             return
         found = self._queue.release(self.version, self.bound(round_no), self._distances)
         if found is None:
-            self._held |= {one.number for one in self._queue.queued}
+            self._held |= {gradient.number for gradient in self._queue.queued}
             return
-        counted = sum(self._known[one.number].samples for one in found.gradients)
+        counted = sum(self._known[gradient.number].samples for gradient in found.gradients)
         ends_round = not (self._launched or self.slices) if all_of_round else counted >= wanted
         self._awaiting, self._applied = fresh, found.gradients
         self._staleness += found.staleness
         # Gradients that land until the next version were computed with one of these.
         behind = {*self._queue.versions_in_flight, self.version} if self._loop.distance == "kl" else set()
-        names = [self._known[one.number].name for one in found.gradients]
+        names = [self._known[gradient.number].name for gradient in found.gradients]
         self._applying = self._name("apply")
         yield ApplyGradients(
             self._applying,
@@ -253,7 +253,7 @@ class Learners:
             found,
             ends_round,
             tuple(sorted(behind & self.versions)),
-            sum(one.number in self._held for one in found.gradients),
+            sum(gradient.number in self._held for gradient in found.gradients),
         )
 
     def applies(self, name: str) -> bool:
@@ -266,9 +266,9 @@ class Learners:
         if self._loop.distance == "kl":
             self._distances = landing.distances
         self._learned_last = landing.name
-        for one in self._applied:
-            del self._known[one.number]
-            self._held.discard(one.number)
+        for gradient in self._applied:
+            del self._known[gradient.number]
+            self._held.discard(gradient.number)
         self._applying, self._applied, self._awaiting = "", (), 0
         self.lost_in_a_row = 0
         return MakeVersion(landing.name)
@@ -308,9 +308,9 @@ class Learners:
         """Return what a checkpoint holds of all this. A pass in flight counts as not done. Its policies are empty: the
         driver has them.
         """
-        gradients = sorted((*self._queue.queued, *self._applied), key=lambda one: one.number)
+        gradients = sorted((*self._queue.queued, *self._applied), key=lambda gradient: gradient.number)
         slices = (*(launched.slice for launched in self._launched.values()), *self.slices.waiting)
-        versions = {contribution.version for one in slices for contribution in one.contributions}
+        versions = {contribution.version for slice_ in slices for contribution in slice_.contributions}
         keeps = self._job.keeps_sampling_policy
         return Unfinished(
             slices=slices,

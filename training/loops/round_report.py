@@ -64,20 +64,20 @@ def round_report(
         drawn=plan.drawn,
         memory_mb=memory_mb,
         progress=progress_made,
-        replayed_samples=sum(one.samples for one in learned if one.replayed),
+        replayed_samples=sum(version.samples for version in learned if version.replayed),
         total_progress=progress.total_progress,
         figures=figures,
         staleness_mean=_staleness_mean(learned),
         dropped_contributions=dropped_contributions,
         started_s=started_s,
         collect_s=collect_s,
-        update_s=sum(one.took_s for one in learned) if gradients is None else gradients.learning_s,
+        update_s=sum(version.took_s for version in learned) if gradients is None else gradients.learning_s,
         total_s=now_s - started_s,
         cold_starts=tally.cold_starts,
         failed_calls=tally.failed_calls,
         retried_calls=tally.retried_calls,
         usage=sum_usages(tally.usages),
-        learner_usage=_learner_usage([*(one.usage for one in learned), *tally.learned]),
+        learner_usage=_learner_usage([*(version.usage for version in learned), *tally.learned]),
         cost_picodollars=tally.cost_picodollars,
         spend=spend,
         gradients=gradients,
@@ -88,8 +88,8 @@ def _staleness_mean(learned: Sequence[UnreportedVersion]) -> float:
     """Return by how many versions the data of a round was older than what it changed."""
     if len(learned) == 1:
         return learned[0].staleness_mean
-    samples = sum(one.samples for one in learned)
-    return sum(one.staleness_mean * one.samples for one in learned) / samples if samples else 0.0
+    samples = sum(version.samples for version in learned)
+    return sum(version.staleness_mean * version.samples for version in learned) / samples if samples else 0.0
 
 
 def _learner_usage(usages: Sequence[Usage]) -> Usage:

@@ -205,7 +205,7 @@ class TrainingRun:
             self._learned,
             memory_mb=plan.memory_mb if self.spec.scaling.memory_range_mb is not None else 0,
             progress_made=self._made_before + self.learned_in_round,
-            figures=self.task.round_figures_of([one.result for one in self._learned]),
+            figures=self.task.round_figures_of([version.result for version in self._learned]),
             started_s=started_s,
             collect_s=collect_s,
             now_s=self.now_s(),
@@ -256,8 +256,8 @@ class TrainingRun:
         landed = yield from self.flight.gather(
             evaluation.calls, self.attempts(evaluation.calls[0]), "the evaluation", after
         )
-        for one in landed:
-            evaluation.land(one)
+        for landing in landed:
+            evaluation.land(landing)
         yield from self.record_evaluation(evaluation)
         return evaluation.names
 

@@ -69,7 +69,7 @@ class StalenessAwareState(LoopState):
 
     @property
     def _waiting(self) -> list[Contribution]:
-        landed = sorted(self._landed, key=lambda one: one[0])
+        landed = sorted(self._landed, key=lambda numbered: numbered[0])
         return [*self._left_over, *(contribution for _, contribution in landed)]
 
     @property
@@ -79,7 +79,7 @@ class StalenessAwareState(LoopState):
     @property
     def _under_way(self) -> int:
         """The samples that are not counted yet: in flight, waiting, or in passes."""
-        contributions = sum(len(one.contributions) for one in self.learners.unfinished_slices)
+        contributions = sum(len(slice_.contributions) for slice_ in self.learners.unfinished_slices)
         contributions += len(self._waiting) + len(self._sampling)
         return contributions * self.job.progress_a_call + self.learners.uncounted_samples
 

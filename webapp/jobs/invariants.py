@@ -49,7 +49,7 @@ def _events_without_holes() -> Iterator[str]:
 def _states_along_the_graph() -> Iterator[str]:
     for job in _WHOLE.only("pk", "observed"):
         rows = job.events.filter(kind=EventKind.STATE).order_by("seq")
-        states = [Observed(one) for one in rows.values_list("payload__observed", flat=True) if one]
+        states = [Observed(state) for state in rows.values_list("payload__observed", flat=True) if state]
         if not states or states[-1] != job.observed:
             yield f"{job.pk}: it is {job.observed}, and its events do not say so"
         for before, after in pairwise(states):

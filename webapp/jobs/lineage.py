@@ -56,15 +56,15 @@ class Source:
         was, now = self.job.parsed_spec().training, spec.training
         if was.kind != now.kind:
             return [self._problem(Mismatch("kind", "kind"))]
-        return [self._problem(one) for one in task_of(now).mismatches(was)]
+        return [self._problem(mismatch) for mismatch in task_of(now).mismatches(was)]
 
-    def _problem(self, one: Mismatch) -> SpecProblem:
-        path, name = f"training.{one.path}", self.job.name
-        if one.learned:
-            why = f"the weights of {name} were learned {one.learned}."
+    def _problem(self, mismatch: Mismatch) -> SpecProblem:
+        path, name = f"training.{mismatch.path}", self.job.name
+        if mismatch.learned:
+            why = f"the weights of {name} were learned {mismatch.learned}."
         else:
             why = f"a fork keeps that of {name}, because it starts with its weights. Reset it, or start a new job."
-        return SpecProblem(path, f"{one.part.capitalize()} ({path}): {why}")
+        return SpecProblem(path, f"{mismatch.part.capitalize()} ({path}): {why}")
 
 
 def fork_of(job: Job, chosen: KeptCheckpoint) -> Source:

@@ -222,13 +222,13 @@ def headings_of(jobs: Iterable[Job]) -> Headings:
     """Return the words of the jobs' kind of training; words that are true of any kind if there are several."""
     declared = {job.declaration for job in jobs} or {declaration_of(None)}
     return Headings(
-        score=_common({one.score.name.capitalize() for one in declared}, "Score"),
-        worst=_common({"Least" if one.score.higher_is_better else "Most" for one in declared}, "Worst")
+        score=_common({kind.score.name.capitalize() for kind in declared}, "Score"),
+        worst=_common({"Least" if kind.score.higher_is_better else "Most" for kind in declared}, "Worst")
         + " training",
-        progress=_common({one.progress_unit.capitalize() for one in declared}, "Progress"),
-        actors=_common({f"{one.actor_name.capitalize()}s" for one in declared}, "Workers"),
-        rounds=_common({f"{one.round_name.capitalize()}s" for one in declared}, "Rounds"),
-        decimals=max(one.score.decimals for one in declared),
+        progress=_common({kind.progress_unit.capitalize() for kind in declared}, "Progress"),
+        actors=_common({f"{kind.actor_name.capitalize()}s" for kind in declared}, "Workers"),
+        rounds=_common({f"{kind.round_name.capitalize()}s" for kind in declared}, "Rounds"),
+        decimals=max(kind.score.decimals for kind in declared),
     )
 
 

@@ -211,7 +211,7 @@ STATE_LOOKS: Mapping[Observed, StateLook] = {
 }
 LOOKS: Mapping[str, StateLook] = {
     **{state.value: look for state, look in STATE_LOOKS.items()},
-    **{f"{one.state}:{one.code}": one.look for one in Reason if one.look is not None},
+    **{f"{reason.state}:{reason.code}": reason.look for reason in Reason if reason.look is not None},
 }
 """By state; "state:reason code" where the reason has a look of its own."""
 
@@ -271,4 +271,4 @@ _HOW = {".": "", " on request.": "On request.", " by hand.": "By hand."}
 
 def looks_for_script() -> dict[str, dict[str, str]]:
     """Return the same table for the browser."""
-    return {key: {"word": one.word, "tone": one.tone, "icon": one.icon} for key, one in LOOKS.items()}
+    return {key: {"word": look.word, "tone": look.tone, "icon": look.icon} for key, look in LOOKS.items()}

@@ -184,9 +184,9 @@ def change_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK, **changes: Any
 def close_budget(*, budget: Budget, clock: Clock = SYSTEM_CLOCK) -> None:
     """Close a budget: it limits no job any more, and its history stays readable."""
     held = lock_budgets(Budget.objects.filter(pk=budget.pk, closed_at=None))
-    for one in held:
-        one.closed_at, one.reserved_picodollars = clock.now(), 0
-        one.save(update_fields=["closed_at", "reserved_picodollars"])
+    for locked in held:
+        locked.closed_at, locked.reserved_picodollars = clock.now(), 0
+        locked.save(update_fields=["closed_at", "reserved_picodollars"])
 
 
 class NoRoom(ValueError):

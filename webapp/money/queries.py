@@ -105,7 +105,7 @@ def cap_together(
     """
     held = sum(map(_held, [*spending, *over]))
     caps = []
-    above = {one.pk: one for one in later}
+    above = {budget.pk: budget for budget in later}
     if not later:
         own = sum(own_cap_of(account).free for account in spending)
         caps = [Cap(held + own, own)]

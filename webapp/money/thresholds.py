@@ -18,25 +18,25 @@ JOB_THRESHOLDS = (50, 80, 90, 100)
 FORECAST_THRESHOLD = 100
 
 
-def note_crossings(one: Account | Budget, before: int, after: int, at: datetime) -> None:
+def note_crossings(payer: Account | Budget, before: int, after: int, at: datetime) -> None:
     """Write the thresholds that spending crosses from `before` to `after`. A correction below one rearms them."""
-    if _reached(one, after, before):
-        type(one).objects.filter(pk=one.pk).update(arming=F("arming") + 1)
-    _write(one, CrossingKind.ACTUAL, _reached(one, before, after), after, at)
+    if _reached(payer, after, before):
+        type(payer).objects.filter(pk=payer.pk).update(arming=F("arming") + 1)
+    _write(payer, CrossingKind.ACTUAL, _reached(payer, before, after), after, at)
 
 
-def _reached(one: Account | Budget, before: int, after: int) -> list[int]:
-    thresholds = JOB_THRESHOLDS if isinstance(one, Account) else one.thresholds
-    return [share for share in thresholds if 100 * before < share * one.limit_picodollars <= 100 * after]
+def _reached(payer: Account | Budget, before: int, after: int) -> list[int]:
+    thresholds = JOB_THRESHOLDS if isinstance(payer, Account) else payer.thresholds
+    return [share for share in thresholds if 100 * before < share * payer.limit_picodollars <= 100 * after]
 
 
-def note_expected(one: Account | Budget, spent: int, at: datetime, expected_at: datetime | None) -> None:
+def note_expected(payer: Account | Budget, spent: int, at: datetime, expected_at: datetime | None) -> None:
     """Write that the limit is expected to be met, at about `expected_at`."""
-    _write(one, CrossingKind.FORECAST, [FORECAST_THRESHOLD], spent, at, expected_at)
+    _write(payer, CrossingKind.FORECAST, [FORECAST_THRESHOLD], spent, at, expected_at)
 
 
 def _write(
-    one: Account | Budget,
+    payer: Account | Budget,
     kind: CrossingKind,
     reached: Iterable[int],
     spent: int,
@@ -45,14 +45,14 @@ def _write(
 ) -> None:
     rows = [
         Crossing(
-            account=one if isinstance(one, Account) else None,
-            budget=one if isinstance(one, Budget) else None,
+            account=payer if isinstance(payer, Account) else None,
+            budget=payer if isinstance(payer, Budget) else None,
             kind=kind,
             threshold=threshold,
-            arming=one.arming,
+            arming=payer.arming,
             at=at,
             spent_picodollars=spent,
-            limit_picodollars=one.limit_picodollars,
+            limit_picodollars=payer.limit_picodollars,
             expected_at=expected_at,
         )
         for threshold in reached

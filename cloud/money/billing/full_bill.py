@@ -144,7 +144,7 @@ def full_bill(segments: Iterable[RunSegment], bill_context: BillContext) -> Full
     taken = _taken_for_versions(segments)
     for segment in segments:
         calls = [_unless_taken(call, taken) for call in paid_calls(segment)]
-        rents = [one for one in segment.settlements if "resource" in one.usage]
+        rents = [settled for settled in segment.settlements if "resource" in settled.usage]
         for call in calls:
             _add_call(bill, call, bill_context)
         _add_rents(bill, rents, calls, bill_context)

@@ -225,7 +225,7 @@ def _notes(spec: Training, segment: RunSegment, missing: int) -> tuple[str, ...]
         notes.append("The run may be stopped by its time limit; here it has the rounds of the stored run.")
     if any(work.cancelled for work in segment.works) and not spec.loop.depends_on_timing:
         notes.append("The stored run was stopped in the middle of a round.")
-    unknown = sum(one.basis == "assumed" for one in segment.settlements)
+    unknown = sum(settlement.basis == "assumed" for settlement in segment.settlements)
     if missing or unknown:
         notes.append(
             f"The record has holes: {unknown} calls were booked without a result,"

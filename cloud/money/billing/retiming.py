@@ -254,7 +254,7 @@ class _Replay:
     def _wave_ns(self, round_no: int) -> tuple[int, int]:
         """Return when the round's first call was sent, and when its last one landed, without those that judge."""
         numbers = self._schedule.by_round[round_no]
-        return min(self._sent_ns[one] for one in numbers), max(self._landed_ns[one] for one in numbers)
+        return min(self._sent_ns[number] for number in numbers), max(self._landed_ns[one] for one in numbers)
 
     def _round(self, updates: Sequence[tuple[ReplayTask, SimulatedCall]]) -> RoundTimes:
         """Return the round that these updates make, the last of which ends it. Each loop reports its beginning and its
@@ -262,7 +262,7 @@ class _Replay:
         """
         task, call = updates[-1]
         end_ns, sent_s = call.finished_ns, call.submitted_ns / NS
-        update_s = sum(max(0.0, one.finished_ns / NS - one.submitted_ns / NS) for _, one in updates)
+        update_s = sum(max(0.0, update.finished_ns / NS - update.submitted_ns / NS) for _, update in updates)
         match self._schedule.collects:
             case "before learning":
                 began_s = max((self._sent_ns[number] for number in task.after), default=0) / NS

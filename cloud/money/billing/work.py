@@ -179,7 +179,7 @@ def _check(name: str, value: Any) -> None:
     elif name == "where":
         right = value in ("actor", "learner")
     elif name == "after":
-        right = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        right = isinstance(value, list) and all(isinstance(element, str) for element in value)
     elif field.type in ("int", "float"):
         number = int if field.type == "int" else (int, float)
         right = isinstance(value, number) and not isinstance(value, bool) and value >= 0

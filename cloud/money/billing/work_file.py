@@ -97,7 +97,7 @@ def segments_in(lines: Iterable[tuple[int, dict[str, Any]]], file: str) -> list[
                 read[-1].places.append(f"{file}:{number}")
     if not read:
         raise WorkError(f"{file} holds no run")
-    return [one.segment() for one in read]
+    return [record.segment() for record in read]
 
 
 @dataclass

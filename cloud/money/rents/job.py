@@ -17,12 +17,12 @@ def rent_until(tariff: Tariff, actors: int, for_s: float) -> int:
     """Return what is reserved for all rented resources from a job's start until `for_s` later, with `actors` in a
     pool.
     """
-    return _rent_of_all(tariff, actors, lambda one: rent_from_start(one, for_s))
+    return _rent_of_all(tariff, actors, lambda rent: rent_from_start(rent, for_s))
 
 
 def rent_between(tariff: Tariff, actors: int, for_s: float) -> int:
     """Return what is reserved within `for_s` for all resources that already exist: at least a slice of each."""
-    return _rent_of_all(tariff, actors, lambda one: rent_going_on(one, for_s))
+    return _rent_of_all(tariff, actors, lambda rent: rent_going_on(rent, for_s))
 
 
 def _rent_of_all(tariff: Tariff, actors: int, rent_of: Callable[[RentPrice], int]) -> int:
@@ -61,11 +61,11 @@ class Rents:
     def ahead(self, now_s: float, for_s: float) -> int:
         """Return what falls due within the next `for_s` seconds if all rented resources are kept."""
         end_ns = to_ns(now_s + for_s)
-        return sum(one.ahead(end_ns) for one in self._all())
+        return sum(rent.ahead(end_ns) for rent in self._all())
 
     def accrued(self, now_s: float) -> int:
         """Return what would be booked if all rented resources ended now."""
-        return sum(one.accrued(to_ns(now_s)) for one in self._all())
+        return sum(rent.accrued(to_ns(now_s)) for rent in self._all())
 
     def _all(self) -> Iterator[RentedResource | PoolRent]:
         yield from self._kept or ()
@@ -155,7 +155,7 @@ class Rents:
             self._pool.end(now_s)
 
     def _new(self, now_s: float) -> list[RentedResource]:
-        return [RentedResource(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.rents]
+        return [RentedResource(rent, self._ledger, self._id_prefix, now_s) for rent in self._tariff.rents]
 
     def _too_dear(self, what: str, picodollars: int) -> str:
         return f"{what} would cost {display_usd(picodollars)} and {remaining_money(self._ledger)}"

@@ -31,20 +31,20 @@ def shares_of_time(stretches: Sequence[Stretch]) -> list[int]:
     def pass_until(moment_ns: int) -> None:
         nonlocal grown, now_ns
         while running and running[0][0] <= moment_ns:
-            end_ns, one = running[0]
+            end_ns, number = running[0]
             grown += Fraction(end_ns - now_ns, len(running))
             now_ns = end_ns
             heapq.heappop(running)
-            shares[one] = int(grown - at_begin[one])
+            shares[number] = int(grown - at_begin[number])
         if running:
             grown += Fraction(moment_ns - now_ns, len(running))
         now_ns = moment_ns
 
-    for one in order:
-        begin_ns, end_ns = stretches[one]
+    for number in order:
+        begin_ns, end_ns = stretches[number]
         pass_until(begin_ns)
-        at_begin[one] = grown
-        heapq.heappush(running, (max(begin_ns, end_ns), one))
+        at_begin[number] = grown
+        heapq.heappush(running, (max(begin_ns, end_ns), number))
     while running:
         pass_until(running[0][0])
     return shares

@@ -178,20 +178,20 @@ def _free_tier(share: Mapping[str, int]) -> str:
 def _elsewhere(document: Mapping[str, Any], options: PlatformOptions) -> Iterator[str]:
     here = document.get("own") or {"picodollars": document["total"], "time_s": document["time_s"]}
     own, own_s = here["picodollars"], here["time_s"]
-    for one in document["compared"]:
-        place = _PLACES.get(one["profile"], f"On {one['title']}")
-        if one["problem"]:
-            yield f"{place}: unknown, because {one['problem']}."
+    for compared in document["compared"]:
+        place = _PLACES.get(compared["profile"], f"On {compared['title']}")
+        if compared["problem"]:
+            yield f"{place}: unknown, because {compared['problem']}."
             continue
         elsewhere = (
-            f"{place} this would have cost about {display_usd(one['picodollars'])} and taken"
-            f" {format_rough_duration(one['time_s'])}"
+            f"{place} this would have cost about {display_usd(compared['picodollars'])} and taken"
+            f" {format_rough_duration(compared['time_s'])}"
         )
         if not own:
             yield f"{elsewhere}; here it took {format_rough_duration(own_s)}."
         else:
-            dearer = _difference_in_money(own, one["picodollars"])
-            slower = _difference_in_time(own_s, one["time_s"])
+            dearer = _difference_in_money(own, compared["picodollars"])
+            slower = _difference_in_time(own_s, compared["time_s"])
             yield f"{elsewhere}: {options.subject} {dearer} and {slower}."
 
 
@@ -219,7 +219,7 @@ def numbers_behind(options: PlatformOptions) -> Numbers | None:
         profile, stack = profiles.load(simulated.profile), stacks.load(simulated.stack)
     except ProfileError:
         return None
-    found = Counter(one.kind for one in quantities(profile).values())
+    found = Counter(quantity.kind for quantity in quantities(profile).values())
     listed = [f"{found[kind]} {word}" for kind, word in _KINDS.items() if found[kind]]
     words = f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
     return Numbers(simulated.profile, profile.title, simulated.stack, stack.title, sum(found.values()), words)

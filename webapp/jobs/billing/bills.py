@@ -131,7 +131,7 @@ def document_of(
         "papers": {formula.name: cost for formula, cost in paper_costs(segments, book)},
         "free_tier": {"covered": free.covered_picodollars, "total": free.total_picodollars},
         "own": own,
-        "compared": [asdict(one) for one in compared],
+        "compared": [asdict(outcome) for outcome in compared],
         "not_compared": not comparable,
         "notes": list(notes),
         "own_prices": [

@@ -348,11 +348,11 @@ def announce_expected_limits(*, clock: Clock = SYSTEM_CLOCK) -> None:
         _look_at(budget_id, burns, virtual, now)
 
 
-def _is_announced(one: Account | Budget) -> bool:
+def _is_announced(payer: Account | Budget) -> bool:
     """Return whether a forecast crossing of this arming exists. The unique row decides; this check saves the write."""
-    field = "account" if isinstance(one, Account) else "budget"
-    rows = Crossing.objects.filter(**{field: one}, kind=CrossingKind.FORECAST, threshold=FORECAST_THRESHOLD)
-    return rows.filter(arming=one.arming).exists()
+    field = "account" if isinstance(payer, Account) else "budget"
+    rows = Crossing.objects.filter(**{field: payer}, kind=CrossingKind.FORECAST, threshold=FORECAST_THRESHOLD)
+    return rows.filter(arming=payer.arming).exists()
 
 
 @transaction.atomic
@@ -370,7 +370,7 @@ def meets_at(burns: list[Burn], spent: int, budget: Budget, now: datetime) -> da
     left, at_s = float(budget.limit_picodollars - spent), 0.0
     end = period_end(budget.period, now)
     # Between two jobs' ends the total rate is constant.
-    open_ends = [(min(_ends_in_s(one), 10**9), one.hourly / 3600) for one in burns]
+    open_ends = [(min(_ends_in_s(burn), 10**9), burn.hourly / 3600) for burn in burns]
     for until_s, _ in sorted(open_ends):
         rate = sum(each for ends_s, each in open_ends if ends_s > at_s)
         if rate * (until_s - at_s) >= left:
@@ -384,4 +384,4 @@ def meets_at(burns: list[Burn], spent: int, budget: Budget, now: datetime) -> da
 def _ends_in_s(burn: Burn) -> float:
     """Return the seconds until the job ends or meets its own limit."""
     done_in_s = burn.done.in_s if burn.done is not None else None
-    return min(one for one in (done_in_s, burn.limit_in_s, float(10**9)) if one is not None)
+    return min(in_s for in_s in (done_in_s, burn.limit_in_s, float(10**9)) if in_s is not None)

@@ -71,7 +71,7 @@ class ForecastOutcome:
         if not self.rows or abs(difference) <= _ALIKE * self.total.forecast:
             return ""
         sign = 1 if difference > 0 else -1
-        part = max(self.rows, key=lambda one: sign * (one.outcome - one.forecast))
+        part = max(self.rows, key=lambda row: sign * (row.outcome - row.forecast))
         if 2 * abs(part.outcome - part.forecast) < abs(difference):
             return ""
         return f" Most of the difference is {part.title.lower()}: {part.difference}."
@@ -92,7 +92,7 @@ def _rows(forecast: Mapping[str, int], outcome: Mapping[str, int]) -> list[Forec
     """Return the parts that were forecast or paid, most expensive first."""
     parts = [part for part in outcome_parts() if part.key in forecast or part.key in outcome]
     rows = [ForecastRow(part.title, forecast.get(part.key, 0), outcome.get(part.key, 0)) for part in parts]
-    return sorted(rows, key=lambda one: -max(one.forecast, one.outcome))
+    return sorted(rows, key=lambda row: -max(row.forecast, row.outcome))
 
 
 def _ranged(low: int, high: int) -> str:

@@ -66,26 +66,26 @@ def retime_run(run: RunToRetime, place: TimingPlace) -> Document:
     schedules = _schedules(run)
     found = [retime(schedule, place, seed=run.options.seed) for schedule in schedules]
     bill = Bill()
-    for one in found:
-        bill.include(one.bill)
-    booked = [one for segment in run.segments for one in segment.settlements]
+    for retimed in found:
+        bill.include(retimed.bill)
+    booked = [settlement for segment in run.segments for settlement in segment.settlements]
     return {
         "kind": "retimed",
         "run": run.name,
         "profile": place.profile.title,
         "stack": place.stack.title,
         "prices_as_of": place.book.as_of.isoformat(),
-        "time_s": sum(one.time_s for one in found),
+        "time_s": sum(retimed.time_s for retimed in found),
         "cost_usd": exact_usd(bill.picodollars),
         "picodollars": bill.picodollars,
-        "calls": sum(one.calls for one in found),
-        "failed_calls": sum(one.failed for one in found),
-        "cold_starts": sum(one.cold_starts for one in found),
+        "calls": sum(retimed.calls for retimed in found),
+        "failed_calls": sum(retimed.failed for retimed in found),
+        "cold_starts": sum(retimed.cold_starts for retimed in found),
         "bill": _lines(bill),
         "rounds": _rounds(found),
         "stored": {
             "time_s": sum(_ended_s(segment) for segment in run.segments),
-            "picodollars": sum(one.picodollars for one in booked),
+            "picodollars": sum(settlement.picodollars for settlement in booked),
             "calls": sum(len(segment.works) for segment in run.segments),
             "bill": _lines(Bill.of(booked)),
         },
@@ -99,7 +99,7 @@ def ranges(
     """Return p10, p50 and p90 of time and cost over `draws`; with `against`, how often each cloud is cheaper."""
     places = [place] if against is None else [place, against]
     found = draw_outcomes(_schedules(run), places, draws, seed)
-    document: Document = {"draws": {"count": draws, "seed": seed, **_spreads([one[0] for one in found])}}
+    document: Document = {"draws": {"count": draws, "seed": seed, **_spreads([pair[0] for pair in found])}}
     if against is not None:
         cheaper = sum(one.picodollars < other.picodollars for one, other in found)
         faster = sum(one.time_s < other.time_s for one, other in found)
@@ -107,7 +107,7 @@ def ranges(
             "draws": draws,
             "cheaper_in": cheaper,
             "faster_in": faster,
-            "against_draws": _spreads([one[1] for one in found]),
+            "against_draws": _spreads([pair[1] for pair in found]),
         }
     return document
 
@@ -132,7 +132,7 @@ def words(document: Document) -> list[str]:
     lines = [
         f"{document['profile']}, {document['stack']}: {_sums(document)} (stored run: {_sums(document['stored'])})."
     ]
-    lines += [f"  {one['category']:12} {one['sku']:32} {one['usd']} USD" for one in document["bill"]]
+    lines += [f"  {row['category']:12} {row['sku']:32} {row['usd']} USD" for row in document["bill"]]
     if "draws" in document:
         lines.append(_spread_words(document["draws"]))
     if "verdict" in document:
@@ -172,7 +172,7 @@ def _schedules(run: RunToRetime) -> list[ReplaySchedule]:
 
 
 def _ended_s(segment: RunSegment) -> float:
-    usages: list[Any] = [one.usage for one in segment.settlements]
+    usages: list[Any] = [settlement.usage for settlement in segment.settlements]
     return max((usage["landed_s"] for usage in usages if "landed_s" in usage), default=0.0)
 
 
@@ -194,9 +194,9 @@ def _rounds(found: Sequence[RetimedRun]) -> list[Document]:
 
 
 def _spreads(found: Sequence[TimeAndCost]) -> Document:
-    dollars = [one.picodollars / PICODOLLARS_PER_USD for one in found]
+    dollars = [outcome.picodollars / PICODOLLARS_PER_USD for outcome in found]
     return {
-        "time_s": asdict(Spread.of([one.time_s for one in found])),
+        "time_s": asdict(Spread.of([outcome.time_s for outcome in found])),
         "cost_usd": asdict(Spread.of(dollars)),
     }
 

@@ -51,7 +51,7 @@ def _collecting(key: str) -> Read:
 def _seconds_of_calls(report: Report) -> dict[str, float]:
     """Return what the calls of a round took: rollouts as a whole, and calls that learn from data by what they did."""
     usage = _part(report, "usage")
-    startup, run, transfer = (usage.get(one) or 0.0 for one in ("startup_s", "run_s", "transfer_s"))
+    startup, run, transfer = (usage.get(key) or 0.0 for key in ("startup_s", "run_s", "transfer_s"))
     learned = {part: usage.get(part) or 0.0 for part in ("fetch_s", "compute_s", "push_s")}
     if not any(learned.values()):
         return {"startup_s": startup, "rollout_s": run, "transfer_s": transfer}

@@ -234,9 +234,9 @@ def series_of(job: Job, first: int = 1, last: int = _EVERY_ROUND) -> dict[str, A
             "low": drawn.low,
             "high": drawn.high,
             "evaluations": {
-                "round": [one.round_no for one in evaluations],
-                "steps": [one.steps for one in evaluations],
-                "mean": [one.mean for one in evaluations],
+                "round": [evaluation.round_no for evaluation in evaluations],
+                "steps": [evaluation.steps for evaluation in evaluations],
+                "mean": [evaluation.mean for evaluation in evaluations],
             },
             "marks": {kind: list(rounds) for kind, rounds in history.marks.items()},
         }

@@ -84,8 +84,8 @@ def own_curves_of(jobs: Sequence[Job]) -> dict[str, RunCurve]:
 def evaluated_curve(history: History) -> RunCurve:
     """Return the evaluations of a job's history as a curve. Hold the history's lock."""
     position = {int(number): at for at, number in enumerate(history.columns["round"])}
-    judged = [one for one in history.evaluations if one.round_no in position]
-    at = [position[one.round_no] for one in judged]
+    judged = [evaluation for evaluation in history.evaluations if evaluation.round_no in position]
+    at = [position[evaluation.round_no] for evaluation in judged]
 
     def there(name: str) -> Doubles:
         column = history.columns[name]
@@ -98,7 +98,7 @@ def evaluated_curve(history: History) -> RunCurve:
         wall=there("wall_s"),
         time=there("platform_s"),
         usd=there("spent_usd"),
-        scores=np.array([one.mean for one in judged], dtype=np.float64),
+        scores=np.array([evaluation.mean for evaluation in judged], dtype=np.float64),
     )
 
 

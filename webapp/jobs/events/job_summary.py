@@ -87,7 +87,7 @@ def _best_of(job: Job, judged: list[EvaluationPoint]) -> EvaluationPoint | None:
     """Return the first evaluation with the best score."""
     if not judged:
         return None
-    means = [one.mean for one in judged]
+    means = [evaluation.mean for evaluation in judged]
     return judged[means.index(job.training_facts.score.best(means))]
 
 

@@ -137,7 +137,7 @@ def no_news_sentence(
     """
     if not judged:
         return ""
-    means = [one.mean for one in judged]
+    means = [evaluation.mean for evaluation in judged]
     best = means.index(score.best(means))
     rounds = round_no - judged[best].round_no
     if len(judged) - 1 - best < EVALUATIONS_WITHOUT_NEWS or rounds < ROUNDS_WITHOUT_NEWS:

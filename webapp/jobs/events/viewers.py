@@ -46,8 +46,8 @@ Answers = dict[Viewer, Role | int]
 
 def check_access(viewers: Collection[Viewer]) -> Answers:
     """Return each viewer's access from the database. Sign-out, a new password and a lost membership count at once."""
-    people = _people(one.session_key for one in viewers)
-    jobs = Job.objects.filter(pk__in={one.job_id for one in viewers}, deleted_at=None)
+    people = _people(viewer.session_key for viewer in viewers)
+    jobs = Job.objects.filter(pk__in={viewer.job_id for viewer in viewers}, deleted_at=None)
     projects = dict(jobs.values_list("pk", "project_id"))
     members = Membership.objects.filter(
         user_id__in=set(people.values()), project_id__in=set(projects.values())
@@ -61,7 +61,7 @@ def check_access(viewers: Collection[Viewer]) -> Answers:
         role = roles.get((person, projects.get(viewer.job_id, 0)))
         return NOT_THERE if role is None else Role(role)
 
-    return {one: answer(one) for one in viewers}
+    return {viewer: answer(viewer) for viewer in viewers}
 
 
 def _people(session_keys: Iterable[str | None]) -> dict[str, Any]:
@@ -71,8 +71,8 @@ def _people(session_keys: Iterable[str | None]) -> dict[str, Any]:
     claims = {given[row]: store.decode(data) for row, data in rows.values_list("session_key", "session_data")}
     model = get_user_model()
     people: dict[str, Any] = {
-        str(one.pk): one
-        for one in model.objects.filter(
+        str(user.pk): user
+        for user in model.objects.filter(
             pk__in={claim[SESSION_KEY] for claim in claims.values() if SESSION_KEY in claim}, is_active=True
         )
     }
@@ -153,7 +153,7 @@ class LiveViewers:
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
             try:
-                answers = await self._read(self._check, {one.viewer for one in self._taken})
+                answers = await self._read(self._check, {connection.viewer for connection in self._taken})
                 failed = 0
             except (
                 Exception

@@ -118,11 +118,11 @@ def _check_depth(document: Any) -> None:
     level = [document]
     for _ in range(DEEPEST + 1):
         inner: list[Any] = []
-        for one in level:
-            if isinstance(one, dict):
-                inner.extend(one.values())
-            elif isinstance(one, list):
-                inner.extend(one)
+        for node in level:
+            if isinstance(node, dict):
+                inner.extend(node.values())
+            elif isinstance(node, list):
+                inner.extend(node)
         if not inner:
             return
         level = inner

@@ -61,7 +61,7 @@ def _shape_at(names: Sequence[str]) -> FieldShape | None:
     shape: FieldShape | None = None
     for name in names:
         models = [model] if model is not None else list(shape.variants.values()) if shape else []
-        infos = [one.model_fields[name] for one in models if name in one.model_fields]
+        infos = [candidate.model_fields[name] for candidate in models if name in candidate.model_fields]
         if not infos:
             return None
         shape = shape_of(infos[0])

@@ -231,7 +231,7 @@ def job_new(request: HttpRequest, project: Project) -> HttpResponse:
 
 def _reset_field(form_state: FormState, form: SpecForm, name: str) -> SpecForm:
     """Return the form with one control reset to the value it is compared with."""
-    leaf = next((one for one in form.tree.leaves() if one.name == name and one.was is not None), None)
+    leaf = next((leaf for leaf in form.tree.leaves() if leaf.name == name and leaf.was is not None), None)
     return form if leaf is None else form_state.form({**form.as_typed(), name: leaf.was})
 
 

@@ -53,12 +53,12 @@ class StartingPoint:
             return None
         if not self.checkpoints:
             return lineage.Source(self.job, OriginKind.CLONE)
-        chosen = next((one for one in self.checkpoints if one.name == checkpoint), None)
+        chosen = next((kept for kept in self.checkpoints if kept.name == checkpoint), None)
         return lineage.fork_of(self.job, chosen or self._chosen)
 
     @property
     def _chosen(self) -> KeptCheckpoint:
-        named = (one for one in self.checkpoints if one.name == self.checkpoint)
+        named = (kept for kept in self.checkpoints if kept.name == self.checkpoint)
         return next(named, self.checkpoints[0])
 
     @property
@@ -149,7 +149,7 @@ def begun_with(query: Mapping[str, Any]) -> tuple[Preset, JobSpec]:
     """
     subject = query.get("environment", "")
     known = presets()
-    fitting = (one for one in known.values() if one.spec.training.subject == subject)
+    fitting = (candidate for candidate in known.values() if candidate.spec.training.subject == subject)
     preset = known.get(query.get("preset", "")) or next(fitting, next(iter(known.values())))
     spec = preset.spec
     for change in _changes(query, spec.training):

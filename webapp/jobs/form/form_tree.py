@@ -175,12 +175,12 @@ class UnionChoice:
             yield from variant.leaves()
 
     def variant(self, tag: Any) -> UnionVariant | None:
-        return next((one for one in self.variants if one.tag == tag), None)
+        return next((variant for variant in self.variants if variant.tag == tag), None)
 
     @property
     def chosen(self) -> UnionVariant | None:
         """The chosen variant; None for an unknown value."""
-        return next((one for one in self.variants if one.selected), None)
+        return next((variant for variant in self.variants if variant.selected), None)
 
     @property
     def initial_name(self) -> str:

@@ -69,7 +69,7 @@ def regions() -> list[Named]:
     own = Named(
         "", "The cloud profile's default", f"{' or '.join(usual)}: everything it needs has a price there."
     )
-    return [own, *(Named(one, one, _priced_words(one)) for one in sorted(found))]
+    return [own, *(Named(region, region, _priced_words(region)) for region in sorted(found))]
 
 
 def _priced_words(region: str) -> str:
@@ -140,9 +140,9 @@ def _with_gradients(spec: JobSpec, loop: StalenessAware, tariff: Tariff, words: 
 
 
 def _machine_words(spec: JobSpec, tariff: Tariff) -> str:
-    rents = [one for one in tariff.rents if one.resource == "learner"]
+    rents = [rent for rent in tariff.rents if rent.resource == "learner"]
     if spec.simulated:
-        return _simulated(spec, tariff, [part for one in rents for part in one.parts])
+        return _simulated(spec, tariff, [part for rent in rents for part in rent.parts])
     if rents:
         return f"Here, on this installation, at {_hourly(rents[0].parts)} an hour from start to end, as you set it."
     return "Here, on this installation, at $0 an hour: your own machine costs nothing unless you set a price."

@@ -155,9 +155,9 @@ def _wrong(sentence: str, path: str = "") -> SpecError:
 def shorten_values(value: Any) -> Any:
     """Return a spec for display, with long texts such as a scheduler's weights cut."""
     if isinstance(value, dict):
-        return {key: shorten_values(one) for key, one in value.items()}
+        return {key: shorten_values(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [shorten_values(one) for one in value]
+        return [shorten_values(inner) for inner in value]
     if isinstance(value, str) and len(value) > _LONGEST_SHOWN:
         return f"{value[:40]}… ({len(value):,} letters in all)"
     return value

@@ -58,7 +58,7 @@ class FunctionRequirements(AccountRequirements):
                 f" Ask for {allowed:,} at most ({path}), let some wait (platform.at_once), or have AWS allow more,"
                 " which is free: Service Quotas, AWS Lambda.",
             )
-        room = min((one for one in (allowed, options.at_once) if one is not None), default=None)
+        room = min((limit for limit in (allowed, options.at_once) if limit is not None), default=None)
         if room is not None and (found := too_many_learners(spec.training, room, "function")):
             yield found
         if allowed is not None and options.provisioned > allowed:

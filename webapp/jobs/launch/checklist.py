@@ -77,8 +77,8 @@ def checklist(
 ) -> list[ChecklistRow]:
     """Return every row for a valid spec that is launched with `count` seeds."""
     problems, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
-    too_large = [one for one in problems if one == memory_obstacle(spec)]
-    problems = [one for one in problems if one not in too_large]
+    too_large = [problem for problem in problems if problem == memory_obstacle(spec)]
+    problems = [problem for problem in problems if problem not in too_large]
     spec = schedulers().fill_in_weights(project, cloud_requirements.fill_in_setup(project, spec))
     rows = [_credentials(project, spec, problems), _quota(project, spec, problems)]
     if spec.training.scaling.kind in ("learned", "siren"):
@@ -97,9 +97,9 @@ def checklist(
 
 
 def _learner(spec: JobSpec, problems: Sequence[SpecProblem]) -> ChecklistRow:
-    if found := [one for one in problems if one.path.startswith(_OF_LEARNERS)]:
+    if found := [problem for problem in problems if problem.path.startswith(_OF_LEARNERS)]:
         return _of("Learner", found, "")
-    unpriced = any(one.path == REGION for one in problems)
+    unpriced = any(problem.path == REGION for problem in problems)
     return ChecklistRow("Learner", "failed" if unpriced else "ok", learner_words(spec))
 
 
@@ -118,7 +118,7 @@ def _memory(spec: JobSpec) -> ChecklistRow:
 def _trackers(project: Any) -> Iterator[ChecklistRow]:
     """Yield the row of the project's trackers, if one is on. A tracker that takes nothing prevents no launch."""
     on = list(trackers.trackers_of(project).filter(on=True))
-    if problems := [words for one in on if (words := trackers.problem_of(one))]:
+    if problems := [words for tracker in on if (words := trackers.problem_of(tracker))]:
         page = reverse("trackers:list", args=[project.slug])
         yield ChecklistRow(
             "Trackers", "warning", f"{' '.join(problems)} The job runs without it.", page, "Trackers"
@@ -138,10 +138,10 @@ def _credentials(project: Any, spec: JobSpec, problems: Sequence[SpecProblem]) -
         row = requirements_of(spec.platform)
         return _of(title, row.missing_credentials(spec, problems), row.credentials_words)
     connection = connection_of(project, spec)
-    missing = [one for one in problems if one.path == CONNECTION]
+    missing = [problem for problem in problems if problem.path == CONNECTION]
     if missing or connection is None:
         to = reverse("connections:detail", args=[project.slug, connection.pk]) if connection else page
-        words = " ".join(one.sentence for one in missing) or "Choose a connection."
+        words = " ".join(problem.sentence for problem in missing) or "Choose a connection."
         return ChecklistRow(
             title, "failed", words, to, "Open it under Clouds" if connection else "Connect an account"
         )
@@ -156,9 +156,9 @@ def _quota(project: Any, spec: JobSpec, problems: Sequence[SpecProblem]) -> Chec
     title, most = "Quota", spec.training.scaling.largest
     # The others have rows of their own.
     mine = [
-        one
-        for one in problems
-        if one.path not in (CONNECTION, REGION) and not one.path.startswith(_OF_LEARNERS)
+        problem
+        for problem in problems
+        if problem.path not in (CONNECTION, REGION) and not problem.path.startswith(_OF_LEARNERS)
     ]
     found = [*spec.check_limits(services.limits()), *mine]
     if found:

@@ -25,9 +25,9 @@ def list_connections(project: Any) -> dict[str, list[Named]]:
     found = list(queries.connections_of(project))
     return {
         kind: [
-            Named(one.pk, f"{one.name}{' (emulated)' if one.emulated else ''}", _words(one))
-            for one in found
-            if one.cloud == cloud
+            Named(row.pk, f"{row.name}{' (emulated)' if row.emulated else ''}", _words(row))
+            for row in found
+            if row.cloud == cloud
         ]
         for kind, cloud in CLOUD_OF.items()
     }

@@ -153,21 +153,21 @@ def money(dollars: Band) -> Ranged:
         digits = 2
         if 0 < dollars.p50 < 0.1:
             digits = min(9, 1 - _exponent(dollars.p50))
-    texts = [f"{one:,.{digits}f}" for one in (dollars.p50, dollars.p10, dollars.p90)]
+    texts = [f"{amount:,.{digits}f}" for amount in (dollars.p50, dollars.p10, dollars.p90)]
     return Ranged(f"${texts[0]}", texts[1], texts[2])
 
 
 def time(minutes: Band) -> Ranged:
     """Format a time in the unit of the median, with two or three digits."""
     unit, size = next((unit, size) for unit, size, most in _UNITS if minutes.p50 < most)
-    texts = [_short(one / size) for one in (minutes.p50, minutes.p10, minutes.p90)]
+    texts = [_short(estimate / size) for estimate in (minutes.p50, minutes.p10, minutes.p90)]
     return Ranged(f"{texts[0]} {unit}", texts[1], texts[2])
 
 
 def format_count_range(band: Band) -> Ranged:
     """Format a count with three significant digits."""
     exact = band.p10 == band.p90
-    texts = [f"{(one if exact else _three_digits(one)):,.0f}" for one in (band.p50, band.p10, band.p90)]
+    texts = [f"{(count if exact else _three_digits(count)):,.0f}" for count in (band.p50, band.p10, band.p90)]
     return Ranged(*texts)
 
 

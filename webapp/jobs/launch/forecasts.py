@@ -146,7 +146,7 @@ def apply_lessons(found: Forecast, lessons: Lessons, budget_usd: float) -> Forec
     if not runs:
         return found
     dollars, whole = lessons.cost.apply(found.dollars), lessons.cost.apply(found.whole_dollars)
-    capped = Band(*(min(one, budget_usd) for one in (dollars.p10, dollars.p50, dollars.p90)))
+    capped = Band(*(min(quantile, budget_usd) for quantile in (dollars.p10, dollars.p50, dollars.p90)))
     assumption = f"Learned from {plural(runs, 'past run')} of the same kind in this project."
     return replace(
         found,

@@ -60,7 +60,7 @@ def least_of(spec: JobSpec, actors: int | None = None) -> int | str:
 def free_for_next_round(job: Job, now: datetime) -> int:
     """Return what is free for a job that its budget stopped; 0 if its next round does not fit in it."""
     account = job.account
-    free = min(one.room for one in limits_of(account.pk, AtLine.DRAIN, now))
+    free = min(limit.room for limit in limits_of(account.pk, AtLine.DRAIN, now))
     if (
         free <= 0 or account.frozen
     ):  # reading the spec takes longer, and most stopped jobs are asked each half minute

@@ -109,9 +109,9 @@ def _spent(job: Job) -> str:
 
 def _spent_together(jobs: Sequence[Job]) -> str:
     accounts = [job.account for job in jobs]
-    spent = sum(one.spent_picodollars + one.overrun_picodollars for one in accounts)
-    reserved = sum(one.reserved_picodollars for one in accounts)
-    return _bar(spent, reserved, sum(one.limit_picodollars for one in accounts), _unreal(jobs))
+    spent = sum(account.spent_picodollars + account.overrun_picodollars for account in accounts)
+    reserved = sum(account.reserved_picodollars for account in accounts)
+    return _bar(spent, reserved, sum(account.limit_picodollars for account in accounts), _unreal(jobs))
 
 
 def _unreal(jobs: Sequence[Job]) -> str:

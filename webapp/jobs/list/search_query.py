@@ -24,7 +24,7 @@ from webapp.money.amounts import PICODOLLARS_PER_USD
 
 _LOOKUPS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte", "=": "exact"}
 _TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "="}
-_FIELDS = {one.key: one.order for one in COLUMNS if one.number and one.order != "created_at"}
+_FIELDS = {column.key: column.order for column in COLUMNS if column.number and column.order != "created_at"}
 """The columns with numbers, which may be compared under their own names."""
 WORDS = {
     "state": "active, queued, running, paused, budget, succeeded, failed or stopped",
@@ -106,7 +106,7 @@ def _term(token: str) -> Term:
 
 def _figure(key: str, operator: str, rest: str, negated: bool, token: str) -> Term:
     if operator == ":":  # people write cost:>1 as well
-        operator = next((one for one in _OPERATORS if rest.startswith(one)), "=")
+        operator = next((candidate for candidate in _OPERATORS if rest.startswith(candidate)), "=")
         rest = rest.removeprefix(operator)
     match = re.fullmatch(r"\$?(-?[\d,]*\.?\d+(?:e-?\d+)?)\s*(s|min|h|d)?", rest.strip(), re.IGNORECASE)
     timed = key in ("time", "age")

@@ -75,7 +75,7 @@ def allowed_cpu_s(film: Film, clock: Clock) -> float:
 def _used_cpu_s(job: Job) -> tuple[float, float]:
     """Return the processor time of all short films of the job while it ran, and of the last one."""
     facts = job.films.filter(requested_by=None, state=FilmState.READY).values_list("facts", flat=True)
-    last = max(facts, key=lambda one: float(one["used_cpu_s"]), default=None)
+    last = max(facts, key=lambda fact: float(fact["used_cpu_s"]), default=None)
     return (float(last["used_cpu_s"]), float(last["cpu_s"])) if last else (0.0, 0.0)
 
 

@@ -141,5 +141,5 @@ def _figures(found: Metrics, manifest: Manifest) -> list[Figure]:
 
 
 def _figure(title: str, found: Interval, majority: str, decimals: int = 3) -> Figure:
-    value, low, high = (format_score(one, decimals) for one in (found.value, found.low, found.high))
+    value, low, high = (format_score(score, decimals) for score in (found.value, found.low, found.high))
     return Figure(title, value, f"{low}–{high}", majority)

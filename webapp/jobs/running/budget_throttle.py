@@ -78,8 +78,8 @@ class WatchedLedger:
         self.rounds += 1
 
     def _forget(self, ids: Sequence[str]) -> None:
-        for one in ids:
-            if (item := self._open.pop(one, None)) is not None:
+        for id_ in ids:
+            if (item := self._open.pop(id_, None)) is not None:
                 self._count(item, -1)
 
     def _count(self, item: Reservation, times: int) -> None:
@@ -106,17 +106,17 @@ def no_beginning(limits: Sequence[Limit], least: int, round_name: str = "round")
 
 
 def _too_tight(limits: Sequence[Limit], needs: int, held: int, so: str, round_name: str) -> str:
-    for one in sorted(limits, key=lambda limit: limit.room):
+    for next_limit in sorted(limits, key=lambda limit: limit.room):
         more = needs - held  # what calls in flight hold is part of what the round needs, and is not free
-        if one.room < more and one.at_line != AtLine.STOP:
+        if next_limit.room < more and next_limit.at_line != AtLine.STOP:
             wanted = f"the next {round_name} may need {display_usd(more)}{' more' if held else ''}"
-            return f"{wanted} and {display_usd(one.room)} of {one.name} is left; {so}"
+            return f"{wanted} and {display_usd(next_limit.room)} of {next_limit.name} is left; {so}"
     return ""
 
 
 def bounds_near(limits: Sequence[Limit], bounds: Bounds, usual: int) -> Bounds:
     """Return bounds that shrink linearly from 80 % of a limit on, if the spec or the budget says so."""
-    fewer = [one for one in limits if one.at_line == AtLine.FEWER and one.spent_share >= FEWER_FROM]
+    fewer = [limit for limit in limits if limit.at_line == AtLine.FEWER and limit.spent_share >= FEWER_FROM]
     if not fewer:
         return bounds
     tightest = max(fewer, key=lambda limit: limit.spent_share)

@@ -122,7 +122,7 @@ def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str 
     position = size - (len(data) - len(whole))
     least, words = LEVELS.get(level, 0), wanted.casefold()
     lines = [
-        one for one in _lines(whole) if LEVELS.get(one.level, 0) >= least and words in one.text.casefold()
+        line for line in _lines(whole) if LEVELS.get(line.level, 0) >= least and words in line.text.casefold()
     ]
     return LogPage(lines[-LINES_SHOWN:], position)
 

@@ -354,7 +354,7 @@ class _Run:
 
     def _control_near_limit(self) -> Control:
         limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())
-        self._room_for_use = min(one.room for one in limits) + self._ledger.used
+        self._room_for_use = min(limit.room for limit in limits) + self._ledger.used
         return Control(
             desired=cast("DesiredByEngine", self._desired.value),
             bounds=bounds_near(limits, self._bounds, self._spec.training.scaling.largest),

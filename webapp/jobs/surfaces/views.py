@@ -65,6 +65,6 @@ def panel(job: Job) -> dict[str, Any]:
         "job": job,
         "kept": policies.list_checkpoints(job),
         "surfaces": [{"surface": one, "picture": picture(one), "whole": one.grid**2} for one in surfaces],
-        "surfaces_pending": any(one.state in _PENDING for one in surfaces),
+        "surfaces_pending": any(surface.state in _PENDING for surface in surfaces),
         "surface_form": SurfaceForm(),
     }
