@@ -112,11 +112,11 @@ class CommandRun:
         """The arguments, by the names under which they are sent."""
         kinds = {one.to: one.kind for one in self._row.options}
         names = [*(word.rstrip(".").lower() for word in self._row.given), *kinds]
-        found = {name: getattr(self._arguments, name) for name in names}
+        values = {name: getattr(self._arguments, name) for name in names}
         try:
             return {
                 name: _READ.get(kinds.get(name, ""), _unchanged)(value)
-                for name, value in found.items()
+                for name, value in values.items()
                 if value is not None
             }
         except ValueError as error:

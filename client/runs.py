@@ -216,8 +216,8 @@ class Run:
         return known
 
     def _rounds_of(self, job: dict[str, Any], after: int = 0) -> Iterator[dict[str, Any]]:
-        for found in self._client.pages(f"/jobs/{job['id']}/rounds", after=after, limit=200):
-            yield _row(job, found["report"])
+        for page in self._client.pages(f"/jobs/{job['id']}/rounds", after=after, limit=200):
+            yield _row(job, page["report"])
 
     def _act(self, action: str) -> Run:
         wanted = [
@@ -293,7 +293,7 @@ def _best(jobs: list[dict[str, Any]]) -> dict[str, Any]:
 
     def score(job: dict[str, Any]) -> tuple[float, float]:
         sign = 1 if job["score"]["higher_is_better"] else -1
-        found = (job["evaluation_return_mean"], job[TRAINING_SCORE])
-        return tuple(float("-inf") if one is None else sign * one for one in found)  # type: ignore[return-value]
+        scores = (job["evaluation_return_mean"], job[TRAINING_SCORE])
+        return tuple(float("-inf") if one is None else sign * one for one in scores)  # type: ignore[return-value]
 
     return max(jobs, key=score)

@@ -65,10 +65,10 @@ class Starling:
     def project(self) -> str:
         """Its slug; without one given, the first that the token can see."""
         if not self._project:
-            found = self.call("GET", "//projects")
-            if not found:
+            projects = self.call("GET", "//projects")
+            if not projects:
                 raise StarlingError("Nothing was sent.", "This token can see no project.", "Use another one.")
-            self._project = found[0]["slug"]
+            self._project = projects[0]["slug"]
         return str(self._project)
 
     def call(self, method: str, path: str, body: Any = None, key: str = "", **query: Any) -> Any:
@@ -207,8 +207,8 @@ def _is_for(source: dict[str, str], url: str) -> bool:
 def _kept() -> dict[str, str]:
     """What the file holds. A token without an address belongs to this machine's dashboard."""
     try:
-        found = json.loads(CONFIG.read_text("utf-8")).items()
-        return {"url": _LOCAL, **{name: str(value) for name, value in found if value}}
+        entries = json.loads(CONFIG.read_text("utf-8")).items()
+        return {"url": _LOCAL, **{name: str(value) for name, value in entries if value}}
     except (FileNotFoundError, NotADirectoryError):
         return {"url": _LOCAL}
     except (OSError, ValueError, AttributeError) as error:

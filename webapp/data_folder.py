@@ -45,14 +45,14 @@ def close_contents(folder: Path) -> int:
 
     Raises FolderRefused if one of them cannot be changed.
     """
-    found = [path for path in _contents(folder) if _is_open(path)]
-    for path in found:
+    open_paths = [path for path in _contents(folder) if _is_open(path)]
+    for path in open_paths:
         if not _close(path):
             raise FolderRefused(
                 f"{path} can be read by other users of this machine and belongs to {_user(path.lstat().st_uid)}. "
                 f"Run `chown -R {_user(os.geteuid())} {folder}` as root, and start again."
             )
-    return len(found)
+    return len(open_paths)
 
 
 def _contents(folder: Path) -> Iterator[Path]:

@@ -201,8 +201,8 @@ def ungroup(text: str) -> str:
     A text whose comma may be that of decimals, such as 1,5, stays as it is, so that reading it as a number fails.
     """
     bare = text.strip().removeprefix("$").strip()
-    found = _GROUPED.fullmatch(bare)
-    return bare if found is None else f"{found[1]}{found[2].replace(found['mark'], '')}{found[4]}"
+    match = _GROUPED.fullmatch(bare)
+    return bare if match is None else f"{match[1]}{match[2].replace(match['mark'], '')}{match[4]}"
 
 
 Tone = Literal["", "ok", "running", "waiting", "warning", "failed", "budget"]

@@ -104,7 +104,7 @@ class Finder(Protocol):
         itself.
         """
 
-    def end(self, found: FoundResource) -> None:
+    def end(self, resource: FoundResource) -> None:
         """Request its removal. One that is already gone is no error; a later listing confirms the removal."""
 
 

@@ -221,6 +221,6 @@ def _decoded(data: bytes, limit_bytes: int) -> dict[str, Any]:
 
 
 def _first(error: ValidationError) -> str:
-    found = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(map(str, found["loc"]))
-    return f"{place}: {found['msg']}"[:_WORDS_SHOWN]
+    fault = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(map(str, fault["loc"]))
+    return f"{place}: {fault['msg']}"[:_WORDS_SHOWN]

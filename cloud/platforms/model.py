@@ -45,10 +45,10 @@ class Access:
     reach: Callable[[], ReachableMailbox] = _unreachable
 
     def connection(self, named: str, of: type[_Connection]) -> _Connection:
-        found = self.connect(named)
-        if not isinstance(found, of):
+        connection = self.connect(named)
+        if not isinstance(connection, of):
             raise NoConnection("The connection of this job is to another cloud than its platform's.")
-        return found
+        return connection
 
 
 class PlatformModel(FrozenModel):

@@ -196,15 +196,15 @@ class _Forecaster:
 
     def _outlook(self, plan: ActorPlan, trial: Trial) -> Outlook:
         extrapolation = Extrapolation(self._training, plan, trial)
-        found = outlook(
+        result = outlook(
             self._training, extrapolation, self._bill, self._budget, int(plan.actors.max()), self._least
         )
-        if found.ends_by == "nothing":
+        if result.ends_by == "nothing":
             raise NoForecast(
                 f"This job would run for years. Set {self._training.progress_unit},"
                 f" {self._training.round_name}s or time."
             )
-        return found
+        return result
 
     def _warm_up(self) -> int:
         """Return the rounds until the steady state: late actors of a pool have their first call in a second round,
@@ -242,9 +242,9 @@ class _Forecaster:
     def _trial_steps(self, quantile: float) -> float:
         if not isinstance(self._training, TrainingSpec):
             return 0.0
-        found = expectation_of(self._training.subject, pictures=self._spaces.pictures)
+        steps = expectation_of(self._training.subject, pictures=self._spaces.pictures)
         length = Quantity(
-            value=found.usual, low=found.shortest, high=found.longest, source="expected", kind="assumed"
+            value=steps.usual, low=steps.shortest, high=steps.longest, source="expected", kind="assumed"
         )
         return length.at(quantile)
 
@@ -263,10 +263,10 @@ class _Forecaster:
             steps = self._trial_steps(at.get(_TRIAL, 0.5))
             configuration = self._configuration.at(at).scaled_down(fewer)
             effort = TrialEffort(1, 1)
-            found = self._outlook(
+            result = self._outlook(
                 usual, run_trial(configuration, works, self._training.loop, scale, [actors], effort, steps, 0)
             )
-            return found.minutes, found.whole_picodollars / PICODOLLARS_PER_USD
+            return result.minutes, result.whole_picodollars / PICODOLLARS_PER_USD
 
         ranked = []
         middle = ends(None, 0.5)

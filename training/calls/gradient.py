@@ -262,13 +262,13 @@ def mean_figures(
 
     Those that wait in a checkpoint of an earlier version may lack a figure: its mean is of those that have it.
     """
-    found = {}
+    means = {}
     for name in names:
         having = [at for at, gradient in enumerate(gradients) if name in gradient.get(part, ())]
         values = [gradients[at][part][name] for at in having]
         counts = None if weights is None else [weights[at] for at in having]
-        found[name] = float(np.average(values, weights=counts)) if having else _UNMEASURED.get(name, 0.0)
-    return found
+        means[name] = float(np.average(values, weights=counts)) if having else _UNMEASURED.get(name, 0.0)
+    return means
 
 
 def _spaces(request: GradientRequest) -> Spaces:

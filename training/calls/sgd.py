@@ -109,10 +109,10 @@ class Sgd(CallKind[SgdRequest]):
                 pushes.decode_carried(result.slot_state, shapes)
         except pushes.BadPush as error:
             raise BadAnswer("push", f"the push cannot be used: {error}") from None
-        found = push.version, push.slice_no, push.rows, push.steps
+        values = push.version, push.slice_no, push.rows, push.steps
         expected = version, request.slice_no, request.rows, request.steps
-        if found != expected:
-            raise BadAnswer("push", f"the push is of version, slice, rows and steps {found}, not {expected}")
+        if values != expected:
+            raise BadAnswer("push", f"the push is of version, slice, rows and steps {values}, not {expected}")
         if (result.slot_state is not None) != (request.significance > 0):
             raise BadAnswer("state", "the push carries something over without a filter, or nothing with one")
         work = result.usage.samples, result.usage.minibatches, result.usage.macs

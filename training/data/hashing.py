@@ -48,8 +48,8 @@ class _Places(dict[str, int]):
         self._column, self._bits = column, bits
 
     def __missing__(self, text: str) -> int:
-        found = self[text] = place_of(self._column, text, self._bits)
-        return found
+        place = self[text] = place_of(self._column, text, self._bits)
+        return place
 
 
 class Hasher:
@@ -100,9 +100,9 @@ class Hasher:
         long texts do not outweigh short ones.
         """
         known = self._places_of(column)
-        found = [sorted({known[text] for text in bag}) for bag in bags]
-        lengths = np.array([len(one) for one in found], dtype=np.int64)
+        sets = [sorted({known[text] for text in bag}) for bag in bags]
+        lengths = np.array([len(one) for one in sets], dtype=np.int64)
         values = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        places = np.fromiter((one for row in found for one in row), np.int32, int(lengths.sum()))
+        places = np.fromiter((one for row in sets for one in row), np.int32, int(lengths.sum()))
         return SparseFeatures(offsets, places, values.astype(np.float32), self.width)

@@ -42,10 +42,10 @@ def manifest_of(name: str) -> Manifest:
 
     Raises MissingData, one sentence, if there is no such data set here.
     """
-    found = _manifests.get(name)
-    if found is None:
-        found = _manifests[name] = _shipped(name) if name in SHIPPED else _stored(name)
-    return found
+    manifest = _manifests.get(name)
+    if manifest is None:
+        manifest = _manifests[name] = _shipped(name) if name in SHIPPED else _stored(name)
+    return manifest
 
 
 def shape_of(name: str) -> DataShape:

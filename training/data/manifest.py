@@ -162,10 +162,10 @@ class Manifest(FrozenModel):
         rows = self.held_out_rows if held_out else self.rows
         if not 0 <= begin < end <= rows:
             raise ValueError(f"rows {begin} to {end} of {rows}")
-        found, first = [], 0
+        ranges, first = [], 0
         for shard in self.held_out_shards if held_out else self.shards:
             low, high = max(begin - first, 0), min(end - first, shard.rows)
             if low < high:
-                found.append(RowRange(shard=shard.hash, begin=low, end=high))
+                ranges.append(RowRange(shard=shard.hash, begin=low, end=high))
             first += shard.rows
-        return tuple(found)
+        return tuple(ranges)

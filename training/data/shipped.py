@@ -155,8 +155,8 @@ def _arrived(lines: Iterator[list[str]]) -> Iterator[tuple[bool | float | str, .
 
 def _file(package: str, inside: str, command: str) -> Path:
     """Return a file of a package that is installed, without importing the package. Raises BadTable."""
-    found = find_spec(package)
-    for folder in (found.submodule_search_locations if found is not None else None) or ():
+    spec = find_spec(package)
+    for folder in (spec.submodule_search_locations if spec is not None else None) or ():
         path = Path(folder) / inside
         if path.is_file():
             return path

@@ -255,10 +255,10 @@ def read_checkpoint(path: Path) -> bytes:
     if not content.startswith(_MAGIC) or len(content) < begin:
         raise CheckpointError(f"{path.name} is not a checkpoint of Starling")
     data = content[begin:]
-    found, wanted = hashlib.sha256(data).digest(), content[len(_MAGIC) : begin]
-    if found != wanted:
+    digest, wanted = hashlib.sha256(data).digest(), content[len(_MAGIC) : begin]
+    if digest != wanted:
         raise CheckpointError(
-            f"checkpoint {path.name} is damaged: its content has hash {found.hex()[:12]}…, "
+            f"checkpoint {path.name} is damaged: its content has hash {digest.hex()[:12]}…, "
             f"but {wanted.hex()[:12]}… was written; use an older checkpoint"
         )
     return data

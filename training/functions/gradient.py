@@ -30,7 +30,7 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
     trajectories = trajectories_of(call, request)
     policies = [PublishedPolicy.decode(one) for one in call.inputs[len(trajectories) :]]
     batch = Batch.of(trajectories, range(state.version + 1), state.spaces)
-    found = gradient_of(
+    computed = gradient_of(
         request.algorithm,
         state,
         batch,
@@ -52,8 +52,8 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
         macs=request.network.learner_macs(state.spaces),
         pictures=state.spaces.pictures,
     )
-    start = encode(found.start) if found.start else None
-    return Result(encode(_document(call, request, found)), start, usage)
+    start = encode(computed.start) if computed.start else None
+    return Result(encode(_document(call, request, computed)), start, usage)
 
 
 def _start(call: Call, request: GradientRequest) -> Document | None:
@@ -64,25 +64,25 @@ def _start(call: Call, request: GradientRequest) -> Document | None:
     return start if set(start) >= set(request.algorithm.kept_of_first_pass) else None
 
 
-def _document(call: Call, request: GradientRequest, found: SliceGradient) -> Document:
-    facts = reported_facts(slice_facts(call, request), last=found.is_last)
+def _document(call: Call, request: GradientRequest, computed: SliceGradient) -> Document:
+    facts = reported_facts(slice_facts(call, request), last=computed.is_last)
     document: Document = {
         "version": call.weights.version if call.weights is not None else 0,
         "pass_no": request.pass_no,
-        "last": found.is_last,
+        "last": computed.is_last,
         **facts,
-        "length": found.importance["weight"] if request.truncation.rule == "mean_step" else 1.0,
-        "importance": found.importance,
-        "report": found.report,
-        "divergence": found.divergence,
-        "device": found.device,
-        **{f"{PREFIX}{name}": array for name, array in found.gradient.items()},
+        "length": computed.importance["weight"] if request.truncation.rule == "mean_step" else 1.0,
+        "importance": computed.importance,
+        "report": computed.report,
+        "divergence": computed.divergence,
+        "device": computed.device,
+        **{f"{PREFIX}{name}": array for name, array in computed.gradient.items()},
     }
     if request.states:
-        samples = len(found.observations)
+        samples = len(computed.observations)
         chosen = np.linspace(0, samples - 1, min(request.states, samples)).astype(np.int64)
-        document["states"] = found.observations[chosen]
-    for name, moments in zip(MOMENTS, (found.observation_moments, found.return_moments), strict=True):
+        document["states"] = computed.observations[chosen]
+    for name, moments in zip(MOMENTS, (computed.observation_moments, computed.return_moments), strict=True):
         if moments is not None:
             document[f"{name}_count"] = moments.count
             document[f"{name}_mean"] = moments.mean

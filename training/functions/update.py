@@ -18,7 +18,7 @@ def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
     state = LearnerState.decode(call.inputs[0])
     batch = batch_of(call, request, state)
     learned = request.algorithm.learn(state, batch, request.network, request.progress, call.seed)
-    found = measures.take_measurements(
+    measured = measures.take_measurements(
         request.measures,
         request.algorithm,
         request.network,
@@ -33,9 +33,9 @@ def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
             "weights": learned.state.actor_weights(request.network),
             "version": learned.state.version,
             "report": learned.report.model_dump(),
-            "curvature": found.curvature and found.curvature.model_dump(),
-            "noise_scale": found.noise_scale and found.noise_scale.model_dump(),
-            "policy_shift": found.policy_shift,
+            "curvature": measured.curvature and measured.curvature.model_dump(),
+            "noise_scale": measured.noise_scale and measured.noise_scale.model_dump(),
+            "policy_shift": measured.policy_shift,
             **facts_of(state, batch),
         }
     )
@@ -44,6 +44,6 @@ def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
         samples=learned.samples,
         macs=request.network.learner_macs(state.spaces),
         pictures=state.spaces.pictures,
-        hessian_products=found.hessian_products,
+        hessian_products=measured.hessian_products,
     )
     return Result(payload, None, usage)

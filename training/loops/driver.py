@@ -111,10 +111,10 @@ class Driver:
         if outcome is None:
             in_vain = landed.reason_code in FAULTS_NOT_RETRIED
             return Landing(landed.name, done=False, reason=landed.reason, in_vain=in_vain, stopping=stopping)
-        found = self._done(landed, outcome) if slot is None else Landing(landed.name, True, outcome.payload)
+        landing = self._done(landed, outcome) if slot is None else Landing(landed.name, True, outcome.payload)
         if slot is not None and outcome.slot_state is not None:
             self.states[slot] = outcome.slot_state
-        return found._replace(stopping=stopping, failure=self.run.task.failure_in(outcome.payload))
+        return landing._replace(stopping=stopping, failure=self.run.task.failure_in(outcome.payload))
 
     def _done(self, landed: Landed, outcome: Outcome) -> Landing:
         """Return the same for a call that learned."""

@@ -235,25 +235,25 @@ class Learners:
         fresh, self._fresh = self._fresh, 0
         if self._applying:
             return
-        found = self._queue.release(self.version, self.bound(round_no), self._distances)
-        if found is None:
+        release = self._queue.release(self.version, self.bound(round_no), self._distances)
+        if release is None:
             self._held |= {gradient.number for gradient in self._queue.queued}
             return
-        counted = sum(self._known[gradient.number].samples for gradient in found.gradients)
+        counted = sum(self._known[gradient.number].samples for gradient in release.gradients)
         ends_round = not (self._launched or self.slices) if all_of_round else counted >= wanted
-        self._awaiting, self._applied = fresh, found.gradients
-        self._staleness += found.staleness
+        self._awaiting, self._applied = fresh, release.gradients
+        self._staleness += release.staleness
         # Gradients that land until the next version were computed with one of these.
         behind = {*self._queue.versions_in_flight, self.version} if self._loop.distance == "kl" else set()
-        names = [self._known[gradient.number].name for gradient in found.gradients]
+        names = [self._known[gradient.number].name for gradient in release.gradients]
         self._applying = self._name("apply")
         yield ApplyGradients(
             self._applying,
             (*names, self._learned_last, *after),
-            found,
+            release,
             ends_round,
             tuple(sorted(behind & self.versions)),
-            sum(gradient.number in self._held for gradient in found.gradients),
+            sum(gradient.number in self._held for gradient in release.gradients),
         )
 
     def applies(self, name: str) -> bool:

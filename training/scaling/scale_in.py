@@ -57,11 +57,11 @@ class ScaleIn(PolicyBase):
             since -= 1
         sign = 1.0 if score.higher_is_better else -1.0
         before = next((one.score for one in reversed(history[:since]) if one.score is not None), None)
-        found = []
+        gains = []
         for one in history[since:]:
             if one.score is None:
                 continue
             if before is not None and one.cost_picodollars > 0:
-                found.append(sign * (one.score - before) / (one.cost_picodollars / _PICODOLLARS))
+                gains.append(sign * (one.score - before) / (one.cost_picodollars / _PICODOLLARS))
             before = one.score
-        return found
+        return gains

@@ -110,15 +110,15 @@ class ReinforcementLearning(Task[TrainingSpec]):
 
     def mismatches(self, other: TrainingSpec) -> list[Mismatch]:
         mine, learned = self.spec, other.algorithm.normalise_observations
-        found = [
+        parts = [
             Mismatch(part, path)
             for part, path in (("environment", "environment.id"), ("network", "network"))
             if getattr(other, part) != getattr(mine, part)
         ]
         if learned != mine.algorithm.normalise_observations:
             path = "algorithm.normalise_observations"
-            found.append(Mismatch("normalise observations", path, "with it" if learned else "without it"))
-        return found
+            parts.append(Mismatch("normalise observations", path, "with it" if learned else "without it"))
+        return parts
 
     def notes(self) -> tuple[str, ...]:
         spec, notes = self.spec, []

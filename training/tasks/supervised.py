@@ -203,13 +203,13 @@ class SupervisedLearning(Task[Supervised]):
         )
 
     def evaluation_figures_of(self, judged: Sequence[Document]) -> HeldOutFigures:
-        found = metrics.summary(metrics.joined_judgements([metrics.Judged.of(one) for one in judged]))
+        summary = metrics.summary(metrics.joined_judgements([metrics.Judged.of(one) for one in judged]))
         return HeldOutFigures(
-            loss=found.loss.value,
-            accuracy=found.accuracy.value,
-            auc=found.auc.value if found.auc is not None else None,
+            loss=summary.loss.value,
+            accuracy=summary.accuracy.value,
+            auc=summary.auc.value if summary.auc is not None else None,
             majority_loss=metrics.majority_loss(self._manifest),
-            rows=found.rows,
+            rows=summary.rows,
         )
 
 

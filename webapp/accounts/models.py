@@ -38,10 +38,10 @@ class UserManager(BaseUserManager["User"]):
             user_id=OuterRef("pk"), email=OuterRef("email"), verified=True
         )
         accounts = self.filter(email__iexact=username).annotate(confirmed=Exists(confirmed))
-        found = accounts.order_by("-confirmed", "pk").first()
-        if found is None:
+        account = accounts.order_by("-confirmed", "pk").first()
+        if account is None:
             raise self.model.DoesNotExist
-        return found
+        return account
 
 
 class User(AbstractBaseUser, PermissionsMixin):

@@ -170,10 +170,10 @@ def sign_in_link(token: str, clock: Clock = SYSTEM_CLOCK) -> SignInLink:
     fresh = SignInLink.objects.filter(
         secret_sha256=digest, used_at__isnull=True, expires_at__gt=clock.now(), user__is_active=True
     )
-    found = fresh.select_related("user").first()
-    if found is None:
+    link = fresh.select_related("user").first()
+    if link is None:
         raise LinkError(_LINK_OVER)
-    return found
+    return link
 
 
 def redeem_sign_in_link(token: str, clock: Clock = SYSTEM_CLOCK) -> User:
@@ -246,13 +246,13 @@ def invitation_of_token(token: str, clock: Clock = SYSTEM_CLOCK) -> Invitation:
     except signing.BadSignature:
         raise InvitationOver("This invitation is not complete. Copy the whole line.") from None
     rows = Invitation.objects.select_related("project", "invited_by")
-    found = rows.filter(secret_sha256=digest, expires_at__gt=clock.now()).first()
-    if found is None:
+    row = rows.filter(secret_sha256=digest, expires_at__gt=clock.now()).first()
+    if row is None:
         raise InvitationOver(
             "This invitation was accepted or withdrawn, or is older than 7 days."
             " Ask an owner of the project for another."
         )
-    return found
+    return row
 
 
 def must_confirm_first(user: User) -> bool:
@@ -281,10 +281,10 @@ def sign_up_invitation(path: str, clock: Clock = SYSTEM_CLOCK) -> Invitation | N
     None if it is no such link, if the link no longer works, or if an account was created with it.
     """
     try:
-        found = resolve(path)
-        if found.view_name != "accounts:join":
+        match = resolve(path)
+        if match.view_name != "accounts:join":
             return None
-        invitation = invitation_of_token(found.kwargs["token"], clock)
+        invitation = invitation_of_token(match.kwargs["token"], clock)
     except (Resolver404, InvitationOver):
         return None
     return invitation if invitation.account_id is None else None

@@ -196,8 +196,8 @@ def withdraw(request: HttpRequest, project: Project, invitation_id: int) -> Http
 @fresh_sign_in
 def change_role(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
     membership = queries.member_in(project, membership_id)
-    if found := membership.version.changes_since(request.POST):
-        messages.error(request, " ".join(found))
+    if changes := membership.version.changes_since(request.POST):
+        messages.error(request, " ".join(changes))
         return redirect("accounts:members", project.slug)
     form = RoleForm(request.POST)
     try:
@@ -215,8 +215,8 @@ def change_role(request: HttpRequest, project: Project, membership_id: int) -> H
 def remove_member(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
     """Owners remove any member. Every member may leave."""
     membership = member_to_remove(request.user, project, membership_id)
-    if found := membership.version.changes_since(request.POST):
-        messages.error(request, " ".join(found))
+    if changes := membership.version.changes_since(request.POST):
+        messages.error(request, " ".join(changes))
         return redirect("accounts:members", project.slug)
     leaving = membership.user_id == request.user.pk
     try:

@@ -115,7 +115,7 @@ ENDED = "The job is no longer running."
 
 
 def findings(facts: Facts) -> list[Anomaly]:
-    return [found for rule in RULES if (found := rule(facts)) is not None]
+    return [finding for rule in RULES if (finding := rule(facts)) is not None]
 
 
 _CALLS_WINDOW = timedelta(minutes=5)
@@ -132,13 +132,13 @@ def scan_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
     running: set[str] = set()
     for subject, kind in _open_anomalies().values_list("subject", "kind"):
         open_kinds.setdefault(subject, set()).add(kind)
-    found = 0
+    count = 0
     for job in Job.objects.filter(observed=Observed.RUNNING).select_related("account"):
         subject = About.JOB.subject(job.pk)
         running.add(subject)
         facts = facts_of(job, clock.now(), frozenset(open_kinds.get(subject, ())))
         for finding in findings(facts):
-            found += 1
+            count += 1
             open_kinds.get(subject, set()).discard(finding.kind)
             services.raise_alert(
                 project_id=job.project_id,
@@ -157,7 +157,7 @@ def scan_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
             words=OVER[alert.kind] if alert.subject in running else ENDED,
             clock=clock,
         )
-    return found
+    return count
 
 
 def facts_of(job: Job, now: datetime, open_kinds: frozenset[str] = frozenset()) -> Facts:

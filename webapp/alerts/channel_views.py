@@ -127,8 +127,8 @@ def channel_key(request: HttpRequest, project: Project, channel_id: str) -> Http
 @project_action("owner")
 def channel_remove(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     channel = queries.channel_in(project, channel_id)
-    if found := _version(channel).changes_since(request.POST):
-        messages.error(request, " ".join(found))
+    if changes := _version(channel).changes_since(request.POST):
+        messages.error(request, " ".join(changes))
         return redirect("alerts:channel", project.slug, channel.pk)
     try:
         channels.remove(channel=channel)

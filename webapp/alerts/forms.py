@@ -24,15 +24,15 @@ class _Addresses(forms.CharField):
         super().__init__(widget=control, max_length=4000, **options)
 
     def clean(self, value: Any) -> list[str]:
-        found = list(dict.fromkeys(re.split(r"[\s,;]+", super().clean(value).strip())))
-        if len(found) > ADDRESSES_A_CHANNEL:
+        addresses = list(dict.fromkeys(re.split(r"[\s,;]+", super().clean(value).strip())))
+        if len(addresses) > ADDRESSES_A_CHANNEL:
             raise ValidationError(
                 f"At most {ADDRESSES_A_CHANNEL} addresses; a list of your own can hold more."
             )
-        for address in found:
+        for address in addresses:
             if not is_mailable(address):
                 raise ValidationError(f"{address} is no e-mail address.")
-        return found
+        return addresses
 
 
 class _Named(WriteOnlyForm):

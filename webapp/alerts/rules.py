@@ -83,14 +83,14 @@ def parse(text: str) -> Parsed:
     Its own `text` means the same rule: numbers are rounded as they are written.
     """
     text = " ".join(text.split())
-    if found := _NO_IMPROVEMENT.fullmatch(text):
-        return NoImprovement(_picodollars(found[1]))
-    if found := _COMPARISON.fullmatch(text):
-        figure, sign, value = found[1].lower(), found[2], _value(found[3])
+    if match := _NO_IMPROVEMENT.fullmatch(text):
+        return NoImprovement(_picodollars(match[1]))
+    if match := _COMPARISON.fullmatch(text):
+        figure, sign, value = match[1].lower(), match[2], _value(match[3])
         if figure not in FIGURES:
             raise RuleRefused(f"{figure} is no figure of a round; known are {', '.join(FIGURES)}.")
         if not isfinite(value):
-            raise RuleRefused(f"{found[3]} is too large a number.")
+            raise RuleRefused(f"{match[3]} is too large a number.")
         return FigureRule(figure, sign == ">", _value(_number(value)))
     raise RuleRefused(f"Write a rule as “{EXAMPLES[0]}”, “{EXAMPLES[1]}” or “{EXAMPLES[2]}”.")
 

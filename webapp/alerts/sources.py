@@ -151,16 +151,16 @@ class _FallenMembers:
 def _fallen_members(now: datetime) -> list[_FallenMembers]:
     """Groups with jobs that lately failed or met their budget. A job in several groups counts in the newest."""
     fell = _ended_lately(now).filter(STOPPED_BY_BUDGET | Q(observed=Observed.FAILED), groups__isnull=False)
-    found: dict[str, _FallenMembers] = {}
+    fallen: dict[str, _FallenMembers] = {}
     for job in fell.annotate(group_id=Max("groups")).only("pk", "observed").order_by("pk"):
         members = _FallenMembers(job.group_id, Observed(job.observed), set(), set())
-        found.setdefault(members.key, members).ends.add(job.end_key)
+        fallen.setdefault(members.key, members).ends.add(job.end_key)
     covered: dict[str, set[str]] = {}
-    for key, ends in Alert.objects.filter(dedupe_key__in=found).values_list("dedupe_key", "covers"):
+    for key, ends in Alert.objects.filter(dedupe_key__in=fallen).values_list("dedupe_key", "covers"):
         covered.setdefault(key, set()).update(ends)
-    for key, members in found.items():
+    for key, members in fallen.items():
         members.news = members.ends - covered.get(key, set())
-    return list(found.values())
+    return list(fallen.values())
 
 
 @transaction.atomic

@@ -134,11 +134,11 @@ def _rules_context(project: Project) -> dict[str, Any]:
 
 def bell_context(user: Any, project: Project) -> dict[str, Any]:
     """The context of the bell's template."""
-    found = queries.bell_of(user, project)
+    state = queries.bell_of(user, project)
     return {
-        "bell": found,
-        "tone": TONES.get(found.worst, ""),
-        "rows": [alert_row(alert) for alert in found.alerts],
+        "bell": state,
+        "tone": TONES.get(state.worst, ""),
+        "rows": [alert_row(alert) for alert in state.alerts],
         "bell_slug": project.slug,
         "mail_missing": not mail.can_send(),
     }

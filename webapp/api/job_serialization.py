@@ -205,8 +205,8 @@ def _matching_query(project: Project, question: str) -> Q:
             str(refusal),
             "Simplify the query, or write it differently.",
         ) from None
-    found = find_jobs(project, terms, FIRST, SYSTEM_CLOCK.now())
-    return Q(pk__in=found.order_by().values("pk"))
+    matching = find_jobs(project, terms, FIRST, SYSTEM_CLOCK.now())
+    return Q(pk__in=matching.order_by().values("pk"))
 
 
 def _matching_filters(filters: dict[str, str]) -> Q:

@@ -53,21 +53,21 @@ def newest_first(
         except ValidationError:
             raise _no_cursor() from None
         rows = rows.filter(Q(**{f"{moment}__lt": at}) | Q(**{moment: at, "pk__lt": after}))
-    found = list(rows[: limit + 1])
+    page = list(rows[: limit + 1])
     following = None
-    if len(found) > limit:
-        last = found[limit - 1]
+    if len(page) > limit:
+        last = page[limit - 1]
         following = cursor_of(getattr(last, moment), str(last.pk))
-    return Page(results=[shape(one) for one in found[:limit]], next=following)
+    return Page(results=[shape(one) for one in page[:limit]], next=following)
 
 
 def oldest_first(
     rows: QuerySet[Stored], after: int, limit: int, shape: Callable[[Stored], Row], number: str = "pk"
 ) -> NumberedPage[Row]:
     """A page of rows by their numbers, each as `shape` shows it."""
-    found = list(rows.filter(**{f"{number}__gt": after}).order_by(number)[: limit + 1])
-    following = getattr(found[limit - 1], number) if len(found) > limit else None
-    return NumberedPage(results=[shape(one) for one in found[:limit]], next=following)
+    page = list(rows.filter(**{f"{number}__gt": after}).order_by(number)[: limit + 1])
+    following = getattr(page[limit - 1], number) if len(page) > limit else None
+    return NumberedPage(results=[shape(one) for one in page[:limit]], next=following)
 
 
 def read_cursor(text: str) -> tuple[datetime, str]:

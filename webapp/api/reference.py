@@ -37,13 +37,13 @@ def groups() -> dict[str, list[Operation]]:
     """The operations by subject, in the order of the routes."""
     schema = api.get_openapi_schema()
     scope_of = scopes()
-    found: dict[str, list[Operation]] = {}
+    by_tag: dict[str, list[Operation]] = {}
     for path, methods in schema["paths"].items():
         for method, one in methods.items():
-            found.setdefault(one["tags"][0], []).append(
+            by_tag.setdefault(one["tags"][0], []).append(
                 _operation(path, method, one, scope_of[one["operationId"]])
             )
-    return found
+    return by_tag
 
 
 def _operation(path: str, method: str, one: dict[str, Any], scope: str) -> Operation:
@@ -77,14 +77,14 @@ def _operation(path: str, method: str, one: dict[str, Any], scope: str) -> Opera
 @cache
 def models() -> dict[str, list[Parameter]]:
     """The models of requests and responses, by name, with their fields."""
-    found = {}
+    shown = {}
     for name, schema in api.get_openapi_schema()["components"]["schemas"].items():
         required = schema.get("required", ())
-        found[_short(name)] = [
+        shown[_short(name)] = [
             Parameter(field, "", _kind(value), field in required, value.get("description", ""))
             for field, value in schema.get("properties", {}).items()
         ]
-    return dict(sorted(found.items()))
+    return dict(sorted(shown.items()))
 
 
 def scopes() -> dict[str, str]:

@@ -81,8 +81,8 @@ def budgets_of_people(project: Any) -> dict[int, PersonBudget]:
     now = SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(project=project, scope=BudgetScope.USER, closed_at=None).order_by("pk")
     tightest = sorted((as_of(budget, now) for budget in rows), key=headroom, reverse=True)
-    found = {budget.user_id: budget for budget in tightest if budget.user_id is not None}
-    unreal = unreal_below([budget.pk for budget in found.values()])
+    by_user = {budget.user_id: budget for budget in tightest if budget.user_id is not None}
+    unreal = unreal_below([budget.pk for budget in by_user.values()])
     return {
         person: PersonBudget(
             budget=budget,
@@ -91,7 +91,7 @@ def budgets_of_people(project: Any) -> dict[int, PersonBudget]:
             period=period_words(budget),
             unreal=unreal.get(budget.pk, ""),
         )
-        for person, budget in found.items()
+        for person, budget in by_user.items()
     }
 
 
@@ -105,22 +105,22 @@ class _Below:
 
 
 def _below(budget_ids: Sequence[int]) -> dict[int, _Below]:
-    found = {budget_id: _Below() for budget_id in budget_ids}
+    below = {budget_id: _Below() for budget_id in budget_ids}
     over = (Observed.SUCCEEDED, Observed.FAILED, Observed.CANCELLED, Observed.PAUSED)
     holding = Account.objects.filter(budgets__in=budget_ids, granted_picodollars__gt=0)
     counts = holding.exclude(job__observed__in=over).values_list("budgets").annotate(Count("pk"))
     for budget_id, count in counts.order_by("budgets"):
-        found[budget_id].holds = count
+        below[budget_id].holds = count
     jobs = Job.objects.filter(account__budgets__in=budget_ids).annotate(budget_id=F("account__budgets"))
     for job in jobs.filter(STOPPED_BY_BUDGET).order_by("-since"):
-        found[job.budget_id].stopped.append(job)
+        below[job.budget_id].stopped.append(job)
     # Simulated jobs run in virtual time, so they say nothing about the time of day.
     running = list(jobs.filter(observed=Observed.RUNNING, simulated=False).select_related("account"))
     burns = burns_of(running)
     for job in running:
         if job.pk in burns:
-            found[job.budget_id].burns.append(burns[job.pk])
-    return found
+            below[job.budget_id].burns.append(burns[job.pk])
+    return below
 
 
 def _summarize(budget: Budget, below: _Below, unreal: str, now: datetime) -> BudgetSummary:

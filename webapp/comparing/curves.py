@@ -124,11 +124,11 @@ def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | Non
 
 def getting_to(goal: Goal, side: Side, curves: Mapping[str, RunCurve]) -> Getting:
     runs = [curves[job.pk] for job in side.jobs]
-    found = [arrival(run, goal.value, side.score) for run in runs]
+    arrivals = [arrival(run, goal.value, side.score) for run in runs]
     return Getting(
-        usd=_half_by([one.usd for one in found if one is not None], len(runs)),
-        time_s=_half_by([one.time_s for one in found if one is not None], len(runs)),
-        reached=sum(one is not None for one in found),
+        usd=_half_by([one.usd for one in arrivals if one is not None], len(runs)),
+        time_s=_half_by([one.time_s for one in arrivals if one is not None], len(runs)),
+        reached=sum(one is not None for one in arrivals),
         runs=len(runs),
     )
 

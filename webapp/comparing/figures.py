@@ -92,11 +92,11 @@ def compared(picked: Picked, curves: dict[str, RunCurve]) -> JobComparison:
     """The figures of all sides. Each is tested against the best one, if both have scores."""
     basis, scores = scores_of(picked.jobs)
     by_job = {job.pk: score for job, score in zip(picked.jobs, scores, strict=True)}
-    found = [_figures(side, by_job) for side in picked.sides]
-    known = [one for one in found if one.iqm is not None]
+    sides = [_figures(side, by_job) for side in picked.sides]
+    known = [one for one in sides if one.iqm is not None]
     leader = max(known, key=lambda one: one.side.toward * one.iqm.value if one.iqm else 0.0, default=None)
     efficient = {id(one) for one in ahead_of_each(known)}
-    marked = tuple(_held_against(one, leader, id(one) in efficient) for one in found)
+    marked = tuple(_held_against(one, leader, id(one) in efficient) for one in sides)
     lead = next((one for one in marked if one.leads), None)
     return JobComparison(marked, basis, drawn_by(curves), lead)
 

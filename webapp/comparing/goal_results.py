@@ -48,7 +48,7 @@ def read_finished() -> int:
 
 def _result(job: Job, curves: Mapping[str, RunCurve]) -> GoalResult:
     goal, curve = references()[job.subject], curves[job.pk]
-    found = arrival(curve, goal, job.training_facts.score)
+    reached = arrival(curve, goal, job.training_facts.score)
     spec: Mapping[str, Any] = job.spec
     return GoalResult(
         job=job,
@@ -60,9 +60,9 @@ def _result(job: Job, curves: Mapping[str, RunCurve]) -> GoalResult:
         money=job.unreal,
         goal=goal,
         evaluated=curve.basis == "evaluation",
-        reached=found is not None,
-        cost_picodollars=round(found.usd * PICODOLLARS_PER_USD) if found is not None else None,
-        time_s=found.time_s if found is not None else None,
+        reached=reached is not None,
+        cost_picodollars=round(reached.usd * PICODOLLARS_PER_USD) if reached is not None else None,
+        time_s=reached.time_s if reached is not None else None,
     )
 
 
@@ -120,24 +120,24 @@ def _rows(name: str) -> list[MeasuredRow]:
             subject=one["environment"],
             arm=titles.get(one["arm"], one["arm"]),
             venue=venues[one["venue"]]["title"],
-            goal=found["target"],
+            goal=reached["target"],
             runs=one["seeds"],
-            reached=found["reached"],
+            reached=reached["reached"],
             cost_picodollars=None
-            if (usd := found["median_usd"]) is None
+            if (usd := reached["median_usd"]) is None
             else round(usd * PICODOLLARS_PER_USD),
-            time_s=found["median_seconds"],
+            time_s=reached["median_seconds"],
             run=_beginning(one["environment"], one["arm"], venues[one["venue"]]),
         )
         for one in document["costs"]
-        if (_OURS in one["venue"] or one["venue"] == _PLAIN) and (found := _to_goal(one)) is not None
+        if (_OURS in one["venue"] or one["venue"] == _PLAIN) and (reached := _to_goal(one)) is not None
     ]
 
 
 def _to_goal(costs: dict[str, Any]) -> dict[str, Any] | None:
     """Return what it took to the goal while training, if the experiment has one, else to that of evaluations."""
-    found: dict[str, Any] = costs.get("training") or costs
-    return found if found["target"] is not None else None
+    part: dict[str, Any] = costs.get("training") or costs
+    return part if part["target"] is not None else None
 
 
 def _beginning(environment: str, arm: str, venue: dict[str, Any]) -> str:

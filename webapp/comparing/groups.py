@@ -91,13 +91,13 @@ def picked(project: Any, keys: Sequence[str]) -> Picked:
             members[f"group_{group_id}"].append(jobs[job_id])
     for of_group in members.values():
         of_group.sort(key=lambda job: (job.created_at, job.pk))
-    found: list[tuple[str, str, list[Job], JobGroup | None]] = []
+    chosen: list[tuple[str, str, list[Job], JobGroup | None]] = []
     for key in keys:
         if key in jobs:
-            found.append((key, jobs[key].name, [jobs[key]], None))
+            chosen.append((key, jobs[key].name, [jobs[key]], None))
         elif key in groups:
-            found += _of_group(key, groups[key], members[key])
-    return _limited(found, sum(key not in jobs and key not in groups for key in keys))
+            chosen += _of_group(key, groups[key], members[key])
+    return _limited(chosen, sum(key not in jobs and key not in groups for key in keys))
 
 
 def of_group(project: Any, group: JobGroup) -> Picked:
@@ -107,10 +107,10 @@ def of_group(project: Any, group: JobGroup) -> Picked:
 
 def by_question(jobs: Iterable[Job]) -> list[list[Job]]:
     """Group jobs that differ only in their seed, in the order of their first launch."""
-    found: dict[str, list[Job]] = {}
+    alike: dict[str, list[Job]] = {}
     for job in jobs:
-        found.setdefault(json.dumps(question_of(job.spec), sort_keys=True), []).append(job)
-    return list(found.values())
+        alike.setdefault(json.dumps(question_of(job.spec), sort_keys=True), []).append(job)
+    return list(alike.values())
 
 
 def question_of(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,19 +173,19 @@ def _field_in_words(path: str, value: Any, spec: Mapping[str, Any]) -> str:
     return f"{title_at(path, [spec])} {variant_titles(path).get(shown, shown)}"
 
 
-def _limited(found: Sequence[tuple[str, str, list[Job], JobGroup | None]], unknown: int) -> Picked:
+def _limited(chosen: Sequence[tuple[str, str, list[Job], JobGroup | None]], unknown: int) -> Picked:
     left_out = []
     if unknown:
         left_out.append(f"{unknown} of the chosen jobs and groups are not in this project.")
     kept: list[Side] = []
     jobs = 0
-    for key, name, members, group in found:
+    for key, name, members, group in chosen:
         jobs += len(members)
         if len(kept) < MOST_SIDES and jobs <= MOST_JOBS:
             kept.append(Side(key, name, tuple(members), len(kept) + 1, group))
-    if len(kept) < len(found):
+    if len(kept) < len(chosen):
         left_out.append(
-            f"{len(kept)} of {len(found)} are shown: at most {MOST_SIDES} sides and {MOST_JOBS} runs fit."
+            f"{len(kept)} of {len(chosen)} are shown: at most {MOST_SIDES} sides and {MOST_JOBS} runs fit."
         )
     return Picked(tuple(kept), tuple(left_out))
 

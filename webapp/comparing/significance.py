@@ -75,10 +75,10 @@ def permutation_p(ours: Doubles, theirs: Doubles) -> float:
     total, first = both.sum(), len(ours)
     deals = _deals(len(both), first)
     sums = both[deals].sum(axis=1)
-    found = abs(sums / first - (total - sums) / len(theirs)) >= seen - 1e-12 * (1 + abs(seen))
+    as_far = abs(sums / first - (total - sums) / len(theirs)) >= seen - 1e-12 * (1 + abs(seen))
     if _is_exact(len(both), first):
-        return float(found.mean())
-    return float((found.sum() + 1) / (len(deals) + 1))
+        return float(as_far.mean())
+    return float((as_far.sum() + 1) / (len(deals) + 1))
 
 
 def _is_exact(seeds: int, first: int) -> bool:

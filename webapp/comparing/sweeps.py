@@ -112,15 +112,15 @@ class Sweep:
         if self.way == "grid":
             return self._grid()
         chance = random.Random(0)
-        found: dict[tuple[str, ...], dict[str, str]] = {}
+        changes: dict[tuple[str, ...], dict[str, str]] = {}
         for _ in range(20 * self.points):  # few values give fewer points than requested
             one = {
                 axis.path: axis.drawn(chance, isinstance(known[axis.path].value, int)) for axis in self.axes
             }
-            found.setdefault(tuple(one.values()), one)
-            if len(found) == self.points:
+            changes.setdefault(tuple(one.values()), one)
+            if len(changes) == self.points:
                 break
-        return list(found.values())
+        return list(changes.values())
 
     def _grid(self) -> list[dict[str, str]]:
         if ranged := [axis.title or axis.path for axis in self.axes if not axis.values]:
@@ -187,20 +187,20 @@ class Field:
 
 def fields_of(spec: JobSpec) -> dict[str, Field]:
     """The numbers, words and switches of a spec's training and platform, by path."""
-    found: dict[str, Field] = {}
-    _collect(spec.training, "training", "", found)
-    _collect(spec.platform, "platform", "", found)
-    return found
+    fields: dict[str, Field] = {}
+    _collect(spec.training, "training", "", fields)
+    _collect(spec.platform, "platform", "", fields)
+    return fields
 
 
-def _collect(model: BaseModel, path: str, above: str, found: dict[str, Field]) -> None:
+def _collect(model: BaseModel, path: str, above: str, fields: dict[str, Field]) -> None:
     for name, info in type(model).model_fields.items():
         value, here = getattr(model, name), f"{path}.{name}"
         title = USUAL.say(title_of(name, info))
         if isinstance(value, BaseModel):
-            _collect(value, here, title, found)
+            _collect(value, here, title, fields)
         elif isinstance(value, (int, float, str)) and name not in _NOT_SWEPT:
-            found[here] = Field(here, f"{above}: {title}" if above else title, value)
+            fields[here] = Field(here, f"{above}: {title}" if above else title, value)
 
 
 def launch_sweep(

@@ -72,16 +72,16 @@ def groups(request: HttpRequest, project: Project) -> HttpResponse:
 @require_safe
 def group(request: HttpRequest, project: Project, group_id: int) -> HttpResponse:
     """A group of runs: its seeds as one curve, or the points of its sweep compared, each with its seeds."""
-    found = _group_in(project, group_id)
-    chosen = of_group(project, found)
-    jobs = list(run_table.find_group_jobs(project, found))
+    group = _group_in(project, group_id)
+    chosen = of_group(project, group)
+    jobs = list(run_table.find_group_jobs(project, group))
     rows = text.member_rows(jobs)
     context = {
         "section": "compare",
-        "group": found,
+        "group": group,
         "rows": rows,
         "unreal": next((row["job"].unreal for row in rows if row["job"].unreal), ""),
-        "budgets": Budget.objects.filter(group=found, closed_at=None),
+        "budgets": Budget.objects.filter(group=group, closed_at=None),
         "spent": sum(row["spent"] for row in rows),
         "cap": cap_of_jobs(jobs),
         "all_ended": all(job.observed in TERMINAL for job in jobs),
@@ -97,22 +97,22 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
     if not chosen.sides:
         return {"comparison": None, "left_out": chosen.left_out}
     curves = curves_of(chosen.jobs)
-    found: JobComparison = compared(chosen, curves)
+    comparison: JobComparison = compared(chosen, curves)
     headings = headings_of(chosen.jobs)
     goal = goal_of(chosen.sides, curves) if len(chosen.sides) > 1 else None
     found_differences = differences(chosen.sides) if len(chosen.sides) > 1 else []
     getting = {side.place: getting_to(goal, side, curves) for side in chosen.sides} if goal else {}
     return {
-        "comparison": found,
+        "comparison": comparison,
         "headings": headings,
         "left_out": chosen.left_out,
-        "verdicts": text.verdicts(found),
+        "verdicts": text.verdicts(comparison),
         "goal": goal,
-        "table": [text.row(one, found, getting.get(one.side.place)) for one in found.sides],
-        "chart": {"sides": drawn(chosen.sides, curves), "sentence": text.chart_sentence(found)},
+        "table": [text.row(one, comparison, getting.get(one.side.place)) for one in comparison.sides],
+        "chart": {"sides": drawn(chosen.sides, curves), "sentence": text.chart_sentence(comparison)},
         "planes": [
-            ("usd", f"{found.named} and dollars a run", plane(found.sides, "usd")),
-            ("time", f"{found.named} and time a run", plane(found.sides, "time")),
+            ("usd", f"{comparison.named} and dollars a run", plane(comparison.sides, "usd")),
+            ("time", f"{comparison.named} and time a run", plane(comparison.sides, "time")),
         ],
         "differences": found_differences,
         "on_all": [one for one in found_differences if one.on_all],

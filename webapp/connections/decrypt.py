@@ -73,7 +73,7 @@ def aws_connection(connection: Connection) -> AwsConnection:
 
 def open_connection(project_id: int, connection_id: str) -> AwsConnection | AzureConnection:
     """The decrypted connection that a job's spec names. CannotOpen if it was removed; else raises as `secret` does."""
-    found = Connection.objects.filter(project_id=project_id, pk=connection_id).first()
-    if found is None:
+    connection = Connection.objects.filter(project_id=project_id, pk=connection_id).first()
+    if connection is None:
         raise CannotOpen("The cloud connection of this job was removed.")
-    return aws_connection(found) if found.cloud == "aws" else azure_connection(found)
+    return aws_connection(connection) if connection.cloud == "aws" else azure_connection(connection)

@@ -48,26 +48,26 @@ def _aws(connection: Connection) -> dict[str, PolicyDocument]:
     if connection.kind == ConnectionKind.AWS_ROLE:
         trust = policies.aws_trust(settings.STARLING_AWS_PRINCIPAL, connection.external_id)
     name = partial(_document, connection.prefix)
-    found = [
+    documents = [
         name("stack", "CloudFormation template", policies.cloudformation(scope, trust)),
         name("policy", "Permissions policy", policies.aws_policy(scope)),
         name("actor_trust", "Trust policy of the actor role", policies.actor_trust()),
         name("actor_policy", "Policy of the actor role", policies.actor_policy(scope)),
     ]
     if trust is not None:
-        found.insert(1, name("trust", "Trust policy", trust))
-    return {paper.key: paper for paper in found}
+        documents.insert(1, name("trust", "Trust policy", trust))
+    return {paper.key: paper for paper in documents}
 
 
 def _azure(connection: Connection) -> dict[str, PolicyDocument]:
     name, subscription = partial(_document, connection.prefix), connection.subscription_id
     group = policies.azure_role(subscription, connection.resource_group, connection.prefix)
     reader = policies.azure_reader_role(subscription, connection.prefix)
-    found = [
+    documents = [
         name("group_role", "Role in the resource group", group, "role"),
         name("limits_role", "Role in the subscription, for its limits", reader),
     ]
-    return {paper.key: paper for paper in found}
+    return {paper.key: paper for paper in documents}
 
 
 def _document(prefix: str, key: str, title: str, document: Document, file: str = "") -> PolicyDocument:

@@ -170,24 +170,24 @@ NEVER_TESTED = "It has not been tested yet. The test says whether every right th
 
 def before_set_up(connection: Connection, book: PriceBook) -> list[str]:
     """Sentences about what to do before the account is set up. Empty if all is well."""
-    found = []
+    sentences = []
     report = connection.test_report
     if report is None:
-        found.append(NEVER_TESTED)
+        sentences.append(NEVER_TESTED)
     elif missing := [
         one["name"]
         for one in report.get("checks", [])
         if one["ok"] is False and not one["optional"] and not one.get("of_set_up")
     ]:
-        found.append(
+        sentences.append(
             f"The test found missing: {', '.join(missing)}. Setting up stops where one of them is needed."
         )
     if not has_prices(connection.cloud, connection.region, book):
-        found.append(
+        sentences.append(
             f"No prices are known for {connection.region}, and without a price no budget can be kept: jobs there are"
             " refused. Connect another region, or add a price of your own to the price book."
         )
-    return found
+    return sentences
 
 
 _STEP_SHOWN: dict[StepState, tuple[Tone, str, str]] = {

@@ -31,8 +31,8 @@ _JOBS_SHOWN = 8
 @require_safe
 def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
     """All connections. Viewers see only their names."""
-    found = list(queries.connections_of(project))
-    now, needed = SYSTEM_CLOCK.now(), queries.unfinished_job_counts(found)
+    connections = list(queries.connections_of(project))
+    now, needed = SYSTEM_CLOCK.now(), queries.unfinished_job_counts(connections)
     cards = [
         {
             "connection": one,
@@ -40,7 +40,7 @@ def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
             "jobs": needed.get(one.pk, 0),
             "way": _way(one.kind),
         }
-        for one in found
+        for one in connections
     ]
     return render(request, "connections/list.html", {"section": "clouds", "cards": cards, "ways": WAYS})
 
@@ -125,8 +125,8 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
     """Request the set-up of the account: the functions' resources, or a check of the containers' image."""
     connection = queries.connection_in(project, connection_id)
     form = forms.set_up_form(connection, request.POST)
-    if found := forms.set_up_version(connection, queries.set_up_of(connection)).changes_since(request.POST):
-        messages.error(request, " ".join(found))
+    if changes := forms.set_up_version(connection, queries.set_up_of(connection)).changes_since(request.POST):
+        messages.error(request, " ".join(changes))
         return redirect("connections:detail", project.slug, connection.pk)
     azure = connection.cloud == "azure"
     if not form.is_valid():
@@ -145,8 +145,8 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
 def connection_take_down(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """Request the removal of what a set-up made."""
     connection = queries.connection_in(project, connection_id)
-    if found := forms.set_up_version(connection, queries.set_up_of(connection)).changes_since(request.POST):
-        messages.error(request, " ".join(found))
+    if changes := forms.set_up_version(connection, queries.set_up_of(connection)).changes_since(request.POST):
+        messages.error(request, " ".join(changes))
         return redirect("connections:detail", project.slug, connection.pk)
     try:
         account_setup.request_removal(connection=connection)
@@ -168,19 +168,19 @@ def connection_policy_document(
     request: HttpRequest, project: Project, connection_id: str, paper: str
 ) -> HttpResponse:
     """A policy or template as a file."""
-    found = iam_documents.policy_documents(queries.connection_in(project, connection_id)).get(paper)
-    if found is None:
+    document = iam_documents.policy_documents(queries.connection_in(project, connection_id)).get(paper)
+    if document is None:
         raise Http404("There is no such document.")
-    answer = HttpResponse(found.text, content_type="application/json")
-    answer["Content-Disposition"] = f'attachment; filename="{found.file_name}"'
+    answer = HttpResponse(document.text, content_type="application/json")
+    answer["Content-Disposition"] = f'attachment; filename="{document.file_name}"'
     return answer
 
 
 @project_action("owner")
 def connection_remove(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
-    if found := _removal_version(connection).changes_since(request.POST):
-        messages.error(request, " ".join(found))
+    if changes := _removal_version(connection).changes_since(request.POST):
+        messages.error(request, " ".join(changes))
         return redirect("connections:detail", project.slug, connection.pk)
     try:
         services.remove_connection(connection=connection)

@@ -69,7 +69,7 @@ def take_over(folder: Path, name: str) -> Manifest:
 
 def leftovers(now: datetime) -> dict[Path, int | None]:
     """Files and folders that no upload or attempt of the last hour writes to, with the number in their name."""
-    found: dict[Path, int | None] = {}
+    paths: dict[Path, int | None] = {}
     for path in uploads().iterdir():
         try:
             written_s = path.stat().st_mtime
@@ -77,8 +77,8 @@ def leftovers(now: datetime) -> dict[Path, int | None]:
             continue
         if written_s < (now - _LEFT_AFTER).timestamp():
             number = path.name.partition(".")[0].partition("-")[0]
-            found[path] = int(number) if number.isdecimal() else None
-    return found
+            paths[path] = int(number) if number.isdecimal() else None
+    return paths
 
 
 def remove(path: Path) -> None:

@@ -45,17 +45,17 @@ class ChoiceForm(forms.Form):
         self.fields["target"].error_messages["required"] = "Choose the target."
 
     def clean(self) -> dict[str, Any]:
-        found = self.cleaned_data
+        cleaned = self.cleaned_data
         if self.errors:
-            return found
-        share = found["held_out_percent"] / 100
-        named = {key: found[key] for key in ("target", "leave_out", "as_text", "seed", "place_bits")}
+            return cleaned
+        share = cleaned["held_out_percent"] / 100
+        named = {key: cleaned[key] for key in ("target", "leave_out", "as_text", "seed", "place_bits")}
         try:
             self.choice = Choice(**named, held_out_share=share)
         except ValidationError as error:
             raise forms.ValidationError(str(error.errors()[0]["msg"])) from None
         self.add_problems(check(self._table, self.choice))
-        return found
+        return cleaned
 
     def add_problems(self, problems: list[ChoiceProblem]) -> None:
         for one in problems:

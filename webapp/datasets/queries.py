@@ -14,8 +14,8 @@ from webapp.jobs.models import Job
 
 def data_sets_of(project: Any) -> QuerySet[DataSet]:
     """The project's data sets, newest first, without those that are being deleted."""
-    found = DataSet.objects.filter(project=project).exclude(state=DataState.DELETING)
-    return found.select_related("uploaded_by").order_by("-uploaded_at", "-pk")
+    rows = DataSet.objects.filter(project=project).exclude(state=DataState.DELETING)
+    return rows.select_related("uploaded_by").order_by("-uploaded_at", "-pk")
 
 
 def data_set_in(project: Any, data_set_id: int, *, with_survey: bool = True) -> DataSet:
@@ -43,8 +43,8 @@ def jobs_with(data_set: DataSet) -> QuerySet[Job]:
     """The project's jobs that learn from this data set, newest first."""
     if not data_set.manifest:
         return Job.objects.none()
-    found = Job.objects.filter(project_id=data_set.project_id, spec__training__data=data_set.manifest)
-    return found.order_by("-created_at")
+    jobs = Job.objects.filter(project_id=data_set.project_id, spec__training__data=data_set.manifest)
+    return jobs.order_by("-created_at")
 
 
 def unfinished_jobs_with(data_set: DataSet) -> QuerySet[Job]:

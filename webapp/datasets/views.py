@@ -71,37 +71,37 @@ def data_set_page(request: HttpRequest, project: Project, data_set_id: int) -> H
 @live_page()
 def data_set_progress(request: HttpRequest, project: Project, data_set_id: int) -> HttpResponse:
     """The part of the page with the state, for a page that updates it."""
-    found = queries.data_set_in(project, data_set_id, with_survey=False)
-    return render(request, "datasets/progress.html", {"status": status_of(found)})
+    data_set = queries.data_set_in(project, data_set_id, with_survey=False)
+    return render(request, "datasets/progress.html", {"status": status_of(data_set)})
 
 
 @project_action("editor")
 def data_set_choose(request: HttpRequest, project: Project, data_set_id: int) -> HttpResponse:
-    found = queries.data_set_in(project, data_set_id)
-    if found.state == DataState.CHOOSING:
-        form = ChoiceForm(request.POST, table=TableSurvey.model_validate(found.survey))
+    data_set = queries.data_set_in(project, data_set_id)
+    if data_set.state == DataState.CHOOSING:
+        form = ChoiceForm(request.POST, table=TableSurvey.model_validate(data_set.survey))
         if not form.is_valid():
-            return _page(request, found, form)
+            return _page(request, data_set, form)
         try:
-            services.choose(data_set=found, choice=form.choice)
+            services.choose(data_set=data_set, choice=form.choice)
         except ChoiceRefused as refusal:
             form.add_problems(refusal.problems)
-            return _page(request, found, form)
+            return _page(request, data_set, form)
         except DataRefused as refusal:
             messages.error(request, str(refusal))
-    return redirect("datasets:detail", project.slug, found.pk)
+    return redirect("datasets:detail", project.slug, data_set.pk)
 
 
 @project_action("editor")
 def data_set_delete(request: HttpRequest, project: Project, data_set_id: int) -> HttpResponse:
-    found = queries.data_set_to_delete(project, data_set_id)
+    data_set = queries.data_set_to_delete(project, data_set_id)
     try:
-        services.delete(data_set=found)
+        services.delete(data_set=data_set)
     except DataRefused as refusal:
         messages.error(request, str(refusal))
-        return redirect("datasets:detail", project.slug, found.pk)
+        return redirect("datasets:detail", project.slug, data_set.pk)
     messages.success(
-        request, f"{found.name} is deleted. Jobs that learned from it, and what they cost, stay."
+        request, f"{data_set.name} is deleted. Jobs that learned from it, and what they cost, stay."
     )
     return redirect("datasets:list", project.slug)
 

@@ -91,11 +91,11 @@ class GoneObject(Http404):
     """The requested object no longer exists. The message says what happened to it."""
 
 
-def or_404(found: Found | None, kind: str) -> Found:
+def or_404(row: Found | None, kind: str) -> Found:
     """What was found of this kind. Http404 if it is None."""
-    if found is None:
+    if row is None:
         raise Http404(f"There is no such {kind} in this project.")
-    return found
+    return row
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

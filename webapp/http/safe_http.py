@@ -190,10 +190,10 @@ def _cut(connection: http.client.HTTPConnection) -> None:
 
 def _resolve(host: str, port: int) -> tuple[str, ...]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise HostUnreachable(f"The name {host} could not be looked up.") from None
-    return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+    return tuple(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -98,5 +98,5 @@ def _require_range(least: int | None, most: int | None, allowed: int) -> None:
 def _require_room(job: Job, spec: JobSpec, actors: int) -> None:
     """Check the cloud as at a launch: the job needs more actors than it was launched for."""
     training = spec.training.model_copy(update={"scaling": Fixed(actors=actors)})
-    if found := cloud_requirements.obstacles(job.project, spec.model_copy(update={"training": training})):
-        raise BoundsRefused(" ".join(problem.sentence for problem in found))
+    if obstacles := cloud_requirements.obstacles(job.project, spec.model_copy(update={"training": training})):
+        raise BoundsRefused(" ".join(problem.sentence for problem in obstacles))

@@ -32,29 +32,29 @@ def panel(job: Job, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     if not _has_machines(job):
         return {"machines": None}
     options = HostsOptions.model_validate(job.spec["platform"])
-    found = queries.machines(job.pk, clock.now().timestamp())
+    machines = queries.machines(job.pk, clock.now().timestamp())
     over = job.observed in TERMINAL
     return {
         "job": job,
-        "machines": found,
+        "machines": machines,
         "machines_over": over,
-        "machines_words": "" if over else words(found, options),
+        "machines_words": "" if over else words(machines, options),
         "only_here": is_loopback(),
         "machine_tokens": queries.tokens_of_people(job.pk),
     }
 
 
-def words(found: CallingMachines, options: HostsOptions) -> str:
-    if not found.called:
+def words(machines: CallingMachines, options: HostsOptions) -> str:
+    if not machines.called:
         return f"Waiting for machines: 0 of {options.machines} have connected."
-    if not found.present:
+    if not machines.present:
         return (
-            f"None of your machines is connected now; {found.called} of {options.machines} have connected."
+            f"None of your machines is connected now; {machines.called} of {options.machines} have connected."
             f" Calls wait {options.wait_min:g} min for one."
         )
-    here = plural(found.present, "machine is", "machines are")
-    at_work = f"{plural(found.actors, 'actor')}, {found.working} at work"
-    if found.present >= options.machines:
+    here = plural(machines.present, "machine is", "machines are")
+    at_work = f"{plural(machines.actors, 'actor')}, {machines.working} at work"
+    if machines.present >= options.machines:
         return f"{here} here: {at_work}."
     return f"{here} here, {options.machines} are expected: {at_work}."
 

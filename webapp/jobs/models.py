@@ -392,8 +392,8 @@ class Film(BackgroundWork):
     @property
     def returned(self) -> float | None:
         """The return of its episode, once it is ready."""
-        found: float | None = self.facts.get("episode_return")
-        return found
+        value: float | None = self.facts.get("episode_return")
+        return value
 
 
 class PlatformNote(models.Model):

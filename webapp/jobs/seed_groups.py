@@ -185,8 +185,8 @@ def _create_group(like: Job, clock: Clock) -> JobGroup:
 
 def without_seed(name: str) -> str:
     """Return a job's name without its seed."""
-    stem, found, rest = name.rpartition(", seed ")
-    return stem if found and rest.isdecimal() else name
+    stem, mark, rest = name.rpartition(", seed ")
+    return stem if mark and rest.isdecimal() else name
 
 
 def run_again(

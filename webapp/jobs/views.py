@@ -36,8 +36,8 @@ def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpRespons
 def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Raise the job's budget. Needs a fresh sign-in, because the job can spend more."""
     job = queries.job_in(project, job_id)
-    if found := limit_version(job).changes_since(request.POST):
-        messages.error(request, " ".join(found))
+    if changes := limit_version(job).changes_since(request.POST):
+        messages.error(request, " ".join(changes))
         return redirect("jobs:detail", project.slug, job.pk)
     try:
         limit = read_usd(request.POST.get("limit_usd", ""))
@@ -95,8 +95,8 @@ def job_again(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
 def job_bounds(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Change the fewest and most actors from the next round on."""
     job = queries.job_in(project, job_id)
-    if found := limit_version(job).changes_since(request.POST):
-        messages.error(request, " ".join(found))
+    if changes := limit_version(job).changes_since(request.POST):
+        messages.error(request, " ".join(changes))
         return redirect("jobs:detail", project.slug, job.pk)
     try:
         least = number(request.POST.get("least", ""), "The fewest actors")

@@ -49,8 +49,8 @@ def _accounts_hold() -> Iterator[str]:
 def _accounts_add_up() -> Iterator[str]:
     def total(field: str, state: str) -> Coalesce:
         charges = Charge.objects.filter(account=OuterRef("pk"), state=state).order_by().values("account")
-        found = Subquery(charges.annotate(sum=Sum(field)).values("sum"), output_field=BigIntegerField())
-        return Coalesce(found, Value(0), output_field=BigIntegerField())
+        summed = Subquery(charges.annotate(sum=Sum(field)).values("sum"), output_field=BigIntegerField())
+        return Coalesce(summed, Value(0), output_field=BigIntegerField())
 
     rows = Account.objects.annotate(
         settled=total("settled_picodollars", ChargeState.SETTLED),

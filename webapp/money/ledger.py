@@ -189,11 +189,11 @@ class DatabaseLedger:
 
     def _states(self, names: Sequence[str]) -> dict[str, bool]:
         """Return which of these are known, and whether they are open."""
-        found: dict[str, bool] = {}
+        open_by_name: dict[str, bool] = {}
         for some in _batched(names):
             states = self._mine().filter(name__in=some).values_list("name", "state")
-            found |= {name: state == ChargeState.OPEN for name, state in states}
-        return found
+            open_by_name |= {name: state == ChargeState.OPEN for name, state in states}
+        return open_by_name
 
     def _open(self, names: Sequence[str]) -> dict[str, Charge]:
         mine = self._mine().filter(state=ChargeState.OPEN)

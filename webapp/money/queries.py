@@ -50,12 +50,12 @@ def limits_of(account_id: int, at_line: str, now: datetime) -> list[Limit]:
     spent = account.spent_picodollars + account.overrun_picodollars
     held = spent + account.reserved_picodollars
     own = account.limit_picodollars
-    found = [Limit(OWN_BUDGET, at_line, spent / own, max(0, own - held))]
+    limits = [Limit(OWN_BUDGET, at_line, spent / own, max(0, own - held))]
     for budget in budgets_above(account_id, now):
         share = (budget.spent_picodollars + budget.overrun_picodollars) / budget.limit_picodollars
         room = account.granted_picodollars - held + headroom(budget)
-        found.append(Limit(f"the budget “{budget.name}”", budget.at_line, share, max(0, room)))
-    return found
+        limits.append(Limit(f"the budget “{budget.name}”", budget.at_line, share, max(0, room)))
+    return limits
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def unreal_below(budget_ids: Sequence[int]) -> dict[int, str]:
     rows = accounts.values_list("budgets", "job__simulated", "job__emulated")
     for budget_id, simulated, emulated in rows.distinct():
         kinds[budget_id].add(unreal_word(simulated, emulated))
-    return {budget_id: unreal_words(found) for budget_id, found in kinds.items()}
+    return {budget_id: unreal_words(kinds_below) for budget_id, kinds_below in kinds.items()}
 
 
 def unreal_words(kinds: set[str]) -> str:

@@ -77,9 +77,9 @@ class Month:
 def months(project: Any, now: datetime) -> list[Month]:
     """A month for each kind of money there is, real money first; at least one. A few seconds old at most."""
     key = f"overview-month:{project.pk}:{now:%Y-%m-%d}"
-    found: list[Month] | None = caches["process"].get_or_set(key, lambda: _months(project, now), KEPT_S)
-    assert found is not None  # `_months` never returns None
-    return found
+    listed: list[Month] | None = caches["process"].get_or_set(key, lambda: _months(project, now), KEPT_S)
+    assert listed is not None  # `_months` never returns None
+    return listed
 
 
 def _months(project: Any, now: datetime) -> list[Month]:

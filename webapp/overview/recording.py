@@ -66,8 +66,8 @@ class DemoCard:
 def recording() -> dict[str, Any]:
     """Return the recording as it was written."""
     path = settings.BASE_DIR / "static" / _FOLDER / RECORDING
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
 
 
 def demo_card(project: Project) -> DemoCard | None:

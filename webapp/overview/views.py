@@ -57,8 +57,8 @@ def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
 
 def _months(project: Project, now: datetime) -> list[dict[str, Any]]:
     """The card of each kind of money. A budget counts all kinds, so its line is drawn only if there is one kind."""
-    found = month.months(project, now)
-    limit = _monthly_limit(project) if len(found) == 1 else None
+    months = month.months(project, now)
+    limit = _monthly_limit(project) if len(months) == 1 else None
     return [
         {
             "month": one,
@@ -67,7 +67,7 @@ def _months(project: Project, now: datetime) -> list[dict[str, Any]]:
             "words": month.month_in_words(one, limit),
             "pace": month.pace_sentence(one),
         }
-        for one in found
+        for one in months
     ]
 
 

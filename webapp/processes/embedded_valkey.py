@@ -76,8 +76,8 @@ def _server_program() -> str:
         return str(get_binary_path())
     except Exception:  # its own exception types are private; whatever the reason, look further
         for name in ("valkey-server", "redis-server"):
-            if found := shutil.which(name):
-                return found
+            if program := shutil.which(name):
+                return program
     raise NoServerProgram(
         "There is no Valkey or Redis server here. Run `make setup`, or install one, "
         "or set REDIS_SERVER to its program, or REDIS_URL to a running one."

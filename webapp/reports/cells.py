@@ -126,9 +126,9 @@ def _by_line(question: Question, whole: list[CostEntry]) -> Iterator[CostEntry]:
     inner, parameters = charges.values("day", "owner", "basis", "lines").query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(_LINES[connection.vendor].format(inner=inner), parameters)
-        found = cursor.fetchall()
+        rows = cursor.fetchall()
     parts: dict[tuple[date, str, str], dict[str, int]] = defaultdict(dict)
-    for day, job_id, basis, sku, amount in found:
+    for day, job_id, basis, sku, amount in rows:
         parts[date.fromisoformat(day), job_id, basis][sku] = int(amount)
     for cell in whole:
         bought = parts[cell.day, cell.job_id, cell.basis]
@@ -143,14 +143,14 @@ def _by_line(question: Question, whole: list[CostEntry]) -> Iterator[CostEntry]:
 def kinds_of_money(project_id: int | None, period: DayRange) -> list[Prices]:
     """The kinds of money in which charges were settled, real money first."""
     kinds: tuple[Prices, ...] = ("actual", "simulated", "emulated")
-    found = []
+    listed = []
     for prices in kinds:
         question = Question(
             project=project_id, first_day=period.first_day, last_day=period.last_day, prices=prices
         )
         if settled(question).filter(settled_picodollars__gt=0).exists():
-            found.append(prices)
-    return found
+            listed.append(prices)
+    return listed
 
 
 def charge_count(question: Question) -> int:

@@ -53,13 +53,13 @@ def read(question: Question, *, by_sku: bool) -> CostReading:
     """Read the question's money. With a bill, price lines are always read."""
     bills = bills_in(question)
     # What a job pays of a bill depends on what was metered for other jobs that day.
-    found = cells(
+    entries = cells(
         question.model_copy(update={"job": ""}) if bills else question, by_sku=by_sku or bool(bills)
     )
     named = {job_id for bill in bills.values() for job_id in bill.by_job if job_id is not None}
-    facts = facts_of({cell.job_id for cell in found} | named)
+    facts = facts_of({cell.job_id for cell in entries} | named)
     billed = BilledCosts(
-        bills, ((_scope(cell, facts), cell.job_id, cell.picodollars) for cell in found if bills)
+        bills, ((_scope(cell, facts), cell.job_id, cell.picodollars) for cell in entries if bills)
     )
     wanted = {job_id: job for job_id, job in facts.items() if job.passes(question)}
     unmetered = [
@@ -69,10 +69,10 @@ def read(question: Question, *, by_sku: bool) -> CostReading:
     ]
     parts = [
         part
-        for part in _parts(found, facts, billed)
+        for part in _parts(entries, facts, billed)
         if part.facts.id in wanted and _is_of(part, question.service)
     ]
-    paid_for = {cell.job_id for cell in found}
+    paid_for = {cell.job_id for cell in entries}
     return CostReading(
         {job_id: job for job_id, job in wanted.items() if job_id in paid_for},
         [*parts, *unmetered],
@@ -91,9 +91,9 @@ def _scope(cell: CostEntry, facts: dict[str, JobFacts]) -> BilledScope:
     return BilledScope(job.project_id, cell.day, billed_service(cell.sku or "", job.provider).name)
 
 
-def _parts(found: list[CostEntry], facts: dict[str, JobFacts], billed: BilledCosts) -> Iterator[CostPart]:
+def _parts(entries: list[CostEntry], facts: dict[str, JobFacts], billed: BilledCosts) -> Iterator[CostPart]:
     sharings = billed.sharings()
-    for cell in found:
+    for cell in entries:
         job = facts[cell.job_id]
         charged = sharings.of(_scope(cell, facts), job.id, cell.picodollars) if billed else None
         if charged is not None:

@@ -65,12 +65,12 @@ class JobFacts:
 def facts_of(job_ids: Iterable[str]) -> dict[str, JobFacts]:
     """Each job's facts by its id."""
     wanted = sorted(set(job_ids))
-    found: dict[str, JobFacts] = {}
+    facts: dict[str, JobFacts] = {}
     for begin in range(0, len(wanted), _AT_ONCE):
         jobs = Job.objects.filter(pk__in=wanted[begin : begin + _AT_ONCE])
         for job in jobs.select_related("project", "created_by").prefetch_related("tags", "groups"):
-            found[job.pk] = _facts(job)
-    return found
+            facts[job.pk] = _facts(job)
+    return facts
 
 
 def facts_of_no_job(project: Project, provider: str) -> JobFacts:

@@ -53,26 +53,26 @@ class PageRow:
 
 def chart(costs: Costs) -> CostChart:
     """Spend over time as a chart. Its summary is for screen readers."""
-    found = bars_of(costs.by_day(), _MOST_BARS)
-    slot = 100 / len(found.bars)
+    drawn = bars_of(costs.by_day(), _MOST_BARS)
+    slot = 100 / len(drawn.bars)
     bars = [
         ChartBar(
             x=f"{slot * at + slot * 0.12:.3f}%",
             width=f"{slot * 0.76:.3f}%",
-            y=f"{100 - 100 * bar.picodollars / found.highest:.3f}%",
-            height=f"{100 * bar.picodollars / found.highest:.3f}%",
+            y=f"{100 - 100 * bar.picodollars / drawn.highest:.3f}%",
+            height=f"{100 * bar.picodollars / drawn.highest:.3f}%",
             days=_days(bar),
             amount=display_usd(bar.picodollars),
         )
-        for at, bar in enumerate(found.bars)
+        for at, bar in enumerate(drawn.bars)
     ]
-    levels = [(f"{100 - 100 * level / found.highest:.3f}%", format_axis_usd(level)) for level in found.levels]
+    levels = [(f"{100 - 100 * level / drawn.highest:.3f}%", format_axis_usd(level)) for level in drawn.levels]
     every = -(-len(bars) // _LABELS)
     days = [
-        (f"{slot * (at + 0.5):.3f}%", format_day(found.bars[at].first, short=True))
+        (f"{slot * (at + 0.5):.3f}%", format_day(drawn.bars[at].first, short=True))
         for at in range(0, len(bars), every)
     ]
-    return CostChart(bars, levels if len(levels) > 1 else [], days, _summary(found.bars))
+    return CostChart(bars, levels if len(levels) > 1 else [], days, _summary(drawn.bars))
 
 
 def _days(bar: Bar) -> str:

@@ -21,12 +21,12 @@ _SENDINGS_SHOWN = 3
 
 def files_of(project: Project | None) -> list[dict[str, Any]]:
     """Reports built by the worker, newest first, as their list shows them."""
-    found = (
+    files = (
         ReportFile.objects.filter(project=project)
         .select_related("requested_by")
         .order_by("-requested_at", "-pk")
     )
-    return [_file(one) for one in found[:_FILES_SHOWN]]
+    return [_file(one) for one in files[:_FILES_SHOWN]]
 
 
 def _file(one: ReportFile) -> dict[str, Any]:
@@ -46,14 +46,14 @@ def unfinished(files: list[dict[str, Any]]) -> bool:
 
 def file_in(project: Project | None, file_id: int) -> ReportFile:
     """A finished report of the project; 404 for any other."""
-    found = ReportFile.objects.filter(project=project, pk=file_id, state=FileState.READY).first()
-    if found is None:
+    file = ReportFile.objects.filter(project=project, pk=file_id, state=FileState.READY).first()
+    if file is None:
         raise Http404("There is no such report in this project, or it has expired.")
-    return found
+    return file
 
 
 def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
-    found = _schedules(project).filter(stopped_at=None)
+    schedules = _schedules(project).filter(stopped_at=None)
     return [
         {
             "schedule": one,
@@ -63,7 +63,7 @@ def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
             "next": next_day(one, today),
             "sendings": one.latest,  # type: ignore[attr-defined]
         }
-        for one in found.order_by("pk")
+        for one in schedules.order_by("pk")
     ]
 
 
@@ -87,8 +87,8 @@ def bill_in(project: Project, bill_id: int) -> CloudBill:
 
 
 def bills_of(project: Project) -> QuerySet[CloudBill]:
-    found = CloudBill.objects.filter(project=project).select_related("imported_by").order_by("-since", "-pk")
-    return found.prefetch_related(
+    bills = CloudBill.objects.filter(project=project).select_related("imported_by").order_by("-since", "-pk")
+    return bills.prefetch_related(
         Prefetch(
             "periods", BilledPeriod.objects.select_related("replaced_by").order_by("first_day", "account")
         ),

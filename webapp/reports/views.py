@@ -113,14 +113,14 @@ def _urls(project: Project | None) -> dict[str, str]:
 
 def _filters(costs: Costs, parsed: ParsedQuery) -> list[dict[str, Any]]:
     """Filters with the values that occur in the period; a filter that is set is always offered."""
-    found = []
+    filters = []
     for name, offered in choices(costs.facts.values()).items():
         chosen = getattr(parsed.question, name)
         if chosen and chosen not in {value for value, _ in offered}:
             offered = [(chosen, chosen), *offered]
         if len(offered) > 1 or chosen:
-            found.append({"name": name, "word": BY[name], "chosen": chosen, "offered": offered})
-    return found
+            filters.append({"name": name, "word": BY[name], "chosen": chosen, "offered": offered})
+    return filters
 
 
 def _file(request: HttpRequest, project: Project | None) -> HttpResponseBase:
@@ -222,7 +222,7 @@ def schedule(request: HttpRequest, project: Project) -> HttpResponse:
         messages.success(request, "The report will be sent after each whole week or month (UTC).")
     else:
         problems = "; ".join(
-            f"{form[name].label}: {' '.join(map(str, found))}" for name, found in form.errors.items()
+            f"{form[name].label}: {' '.join(map(str, faults))}" for name, faults in form.errors.items()
         )
         messages.error(request, f"Nothing was set up. {problems}")
     return redirect(f"{address('page', project)}#schedules")
@@ -242,7 +242,7 @@ _BILLS_SHOWN = 12
 def bills(request: HttpRequest, project: Project) -> HttpResponse:
     parsed = parse_query({**request.GET.dict(), "prices": "actual"}, project, SYSTEM_CLOCK.now().date())
     rows, total = compare_bills(parsed.question)
-    found = list(queries.bills_of(project)[:_BILLS_SHOWN])
+    shown = list(queries.bills_of(project)[:_BILLS_SHOWN])
     titles = {layout.key: layout.title for layout in layouts()}
     context = {
         "section": "reports",
@@ -252,8 +252,8 @@ def bills(request: HttpRequest, project: Project) -> HttpResponse:
         "rows": [_with_error(row) for row in rows],
         "total": _with_error(total),
         "warning": difference_warning(far_off(Costs(parsed.question, with_services=True).parts)),
-        "bills": [(bill, titles.get(bill.layout, ""), period_sentences(bill)) for bill in found],
-        "unfinished": any(bill.state in (FileState.QUEUED, FileState.BUILDING) for bill in found),
+        "bills": [(bill, titles.get(bill.layout, ""), period_sentences(bill)) for bill in shown],
+        "unfinished": any(bill.state in (FileState.QUEUED, FileState.BUILDING) for bill in shown),
         "layouts": layouts(),
         "form": BillForm(),
     }

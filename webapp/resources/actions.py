@@ -194,21 +194,21 @@ def _is_wanted(row: Holding, now: datetime, clock: Clock) -> bool:
     )
 
 
-def _create_unregistered(found: FoundResource, reason: str, connection: Connection, now: datetime) -> Holding:
+def _create_unregistered(item: FoundResource, reason: str, connection: Connection, now: datetime) -> Holding:
     """Create a row for a resource that has none. Its job is the one that its tags name, if that is in this project."""
-    run = run_of(found.run)
+    run = run_of(item.run)
     job = Job.objects.filter(pk=run[0], project_id=connection.project_id).first() if run else None
-    created = datetime.fromtimestamp(found.created_unix_s, UTC) if found.created_unix_s else now
+    created = datetime.fromtimestamp(item.created_unix_s, UTC) if item.created_unix_s else now
     return Holding.objects.create(
         connection=connection,
         job=job,
         epoch=run[1] if run and job else 0,
-        kind=found.kind,
-        name=found.name,
-        provider_id=found.provider_id,
+        kind=item.kind,
+        name=item.name,
+        provider_id=item.provider_id,
         state=ResourceState.ENDING,
         reason=reason,
-        facts=dict(found.facts),
+        facts=dict(item.facts),
         intended_at=min(created, now),
         since=now,
         expires_at=now,

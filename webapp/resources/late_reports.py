@@ -84,10 +84,10 @@ def read(job_id: str, *, clock: Clock = SYSTEM_CLOCK, connect: Open | None = Non
 
 
 def _connected(job: Job) -> AwsConnection:
-    found = decrypt.open_connection(job.project_id, job.spec["platform"]["connection"])
-    if not isinstance(found, AwsConnection):
+    connection = decrypt.open_connection(job.project_id, job.spec["platform"]["connection"])
+    if not isinstance(connection, AwsConnection):
         raise decrypt.CannotOpen("The job's connection is not one to AWS.")
-    return found
+    return connection
 
 
 def _assumed(job: Job) -> list[Charge]:
@@ -118,9 +118,9 @@ def _read(job: Job, charges: Sequence[Charge], connection: AwsConnection, clock:
         assert price is not None
         lookup = _Lookup(client, function_name(connection.prefix, size), size, price, options)
         now = clock.now()
-        found = lookup.settlements(some, now)
-        corrected += sum(_correct(charge, found[charge.pk], clock) for charge in some if charge.pk in found)
-        unknown = [charge for charge in some if charge.pk not in found]
+        late = lookup.settlements(some, now)
+        corrected += sum(_correct(charge, late[charge.pk], clock) for charge in some if charge.pk in late)
+        unknown = [charge for charge in some if charge.pk not in late]
         left += len(unknown)
         certain += [at for at in map(lookup.certain_at, unknown) if at > now]
         sentence = lookup.sentence or sentence

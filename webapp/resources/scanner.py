@@ -117,14 +117,14 @@ def _compare(
     connection: Connection, clock: Clock, find: FinderOf, patience: ReconcilingPatience, dry_run: bool
 ) -> ScanResult:
     finder, began = find(connection), clock.now()
-    found = finder.found()
+    there = finder.found()
     # Read after the listing: an intent is committed before its request, so each of our resources found has its row.
     rows = _rows(connection, began)
     wanted = set(
         Holding.objects.filter(held(clock.shared_now()), connection=connection).values_list("pk", flat=True)
     )
     beliefs = [registered_resource(row, row.pk in wanted) for row in rows.values()]
-    decisions = compare(beliefs, found, now_unix_s=began.timestamp(), ours=connection.pk, patience=patience)
+    decisions = compare(beliefs, there, now_unix_s=began.timestamp(), ours=connection.pk, patience=patience)
     trouble = "" if dry_run else _carry_out_all(decisions, rows, connection, finder, clock)
     return ScanResult(connection, decisions, trouble)
 

@@ -27,10 +27,10 @@ _POLICIES = {"minionsrl": "learned", "siren": "siren"}
 
 def list_options(project: Any) -> dict[str, list[Named]]:
     """The project's schedulers by the kind of their scaling policy, newest first."""
-    found: dict[str, list[Named]] = {"learned": [], "siren": []}
+    options: dict[str, list[Named]] = {"learned": [], "siren": []}
     for one in queries.versions_of(project)[:_OFFERED]:
-        found[_POLICIES[one.training.parsed_spec.kind]].append(Named(one.key, str(one), _words(one)))
-    return found
+        options[_POLICIES[one.training.parsed_spec.kind]].append(Named(one.key, str(one), _words(one)))
+    return options
 
 
 def _words(version: Version) -> str:
@@ -92,7 +92,7 @@ def _chosen(project: Any, scaling: object) -> Version | None:
     """The version that decides for this policy; None if it names none, or one of another kind."""
     if not isinstance(scaling, Learned | Siren) or not scaling.scheduler:
         return None
-    found = queries.version_in(project, scaling.scheduler)
-    if found is None or _POLICIES[found.training.parsed_spec.kind] != scaling.kind:
+    version = queries.version_in(project, scaling.scheduler)
+    if version is None or _POLICIES[version.training.parsed_spec.kind] != scaling.kind:
         return None
-    return found
+    return version

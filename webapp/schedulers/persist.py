@@ -110,16 +110,16 @@ def facts(training: SchedulerTraining) -> dict[str, Any]:
 
 def _usual(rows: QuerySet[Episode]) -> dict[str, float] | None:
     """Means of the last episodes of a kind."""
-    found = list(rows)
-    if not found:
+    usual = list(rows)
+    if not usual:
         return None
     return {
-        "score": fmean(one.score or 0.0 for one in found),
-        "platform_s": fmean(one.platform_s for one in found),
-        "rounds": fmean(one.rounds for one in found),
-        "actors": fmean(fmean(one.actors) if one.actors else 0.0 for one in found),
-        "best_return": fmean(one.best_return or 0.0 for one in found),
-        "episodes": len(found),
+        "score": fmean(one.score or 0.0 for one in usual),
+        "platform_s": fmean(one.platform_s for one in usual),
+        "rounds": fmean(one.rounds for one in usual),
+        "actors": fmean(fmean(one.actors) if one.actors else 0.0 for one in usual),
+        "best_return": fmean(one.best_return or 0.0 for one in usual),
+        "episodes": len(usual),
     }
 
 

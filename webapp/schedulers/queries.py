@@ -25,8 +25,8 @@ def scheduler_in(project: Any, scheduler_id: str) -> Scheduler:
 
 def versions_of(project: Any) -> QuerySet[Version]:
     """All versions of the project's schedulers, newest first, with what they were trained on."""
-    found = Version.objects.filter(scheduler__project=project).select_related("scheduler", "training")
-    return found.defer("learner", "training__learner", "training__best_learner").order_by("-made_at", "-pk")
+    rows = Version.objects.filter(scheduler__project=project).select_related("scheduler", "training")
+    return rows.defer("learner", "training__learner", "training__best_learner").order_by("-made_at", "-pk")
 
 
 def newest_versions(project: Any) -> dict[str, Version]:
@@ -45,13 +45,13 @@ def version_in(project: Any, key: str) -> Version | None:
 
 def trainings_of(project: Any) -> QuerySet[SchedulerTraining]:
     """The project's trainings, without those of searches."""
-    found = SchedulerTraining.objects.filter(project=project, search="")
-    return found.select_related("version__scheduler", "requested_by").defer("learner", "best_learner")
+    rows = SchedulerTraining.objects.filter(project=project, search="")
+    return rows.select_related("version__scheduler", "requested_by").defer("learner", "best_learner")
 
 
 def training_in(project: Any, training_id: int) -> SchedulerTraining:
-    found = SchedulerTraining.objects.filter(project=project, pk=training_id).defer("learner", "best_learner")
-    return or_404(found.select_related("version__scheduler", "begin_with__scheduler").first(), "training")
+    rows = SchedulerTraining.objects.filter(project=project, pk=training_id).defer("learner", "best_learner")
+    return or_404(rows.select_related("version__scheduler", "begin_with__scheduler").first(), "training")
 
 
 def _really_ran(training: SchedulerTraining) -> QuerySet[Episode]:

@@ -138,8 +138,8 @@ def _other_agent(name: str, workload: Training) -> SpecProblem:
 
 
 def workload_of(name: object) -> Training | None:
-    found = presets().get(str(name))
-    return found.spec.training if found is not None else None
+    preset = presets().get(str(name))
+    return preset.spec.training if preset is not None else None
 
 
 def key_of(workload: Training, platform: SimulatedOptions) -> str:
@@ -178,9 +178,9 @@ def _own_target(request: TrainingRequest, workload: Training) -> float | None:
 
 def _usual_rounds(workload: Training, actors_max: int) -> int:
     stop = workload.stop
-    found = [_ROUNDS_AT_MOST]
+    rounds = [_ROUNDS_AT_MOST]
     if stop.rounds is not None:
-        found.append(stop.rounds)
+        rounds.append(stop.rounds)
     if stop.progress_limit is not None:
-        found.append(ceil(stop.progress_limit / (workload.progress_a_call * max(1, actors_max // 2))))
-    return max(2, min(found))
+        rounds.append(ceil(stop.progress_limit / (workload.progress_a_call * max(1, actors_max // 2))))
+    return max(2, min(rounds))

@@ -62,25 +62,25 @@ def trainings(
         raise services.TrainingRefused([SpecProblem("workload", f"Workload (workload): {words}.")])
     known = {_setting_of(one): one for one in SchedulerTraining.objects.filter(project=project, search=name)}
     for setting in settings:
-        found = known.get(tuple(setting.items()))
-        if found is None:
+        training = known.get(tuple(setting.items()))
+        if training is None:
             scheduling = request.scheduling.model_copy(update=dict(setting))
             named = request.model_copy(update={"name": name, "scheduling": scheduling})
-            found = services.request_training(
+            training = services.request_training(
                 project=project,
                 user=user,
                 request=TrainingRequest.model_validate(named.model_dump()),
                 search=name,
                 tell_worker=False,
             )
-        if found.state in (TrainingState.QUEUED, TrainingState.RUNNING):
-            yield found
+        if training.state in (TrainingState.QUEUED, TrainingState.RUNNING):
+            yield training
 
 
 def rows(project: Any, name: str) -> list[SearchRow]:
     """The rows of the search, the best score first."""
-    found = [_row(one) for one in SchedulerTraining.objects.filter(project=project, search=name)]
-    return sorted(found, key=lambda row: (row.score is None, -(row.score or 0.0), row.training_id))
+    listed = [_row(one) for one in SchedulerTraining.objects.filter(project=project, search=name)]
+    return sorted(listed, key=lambda row: (row.score is None, -(row.score or 0.0), row.training_id))
 
 
 def _row(training: SchedulerTraining) -> SearchRow:

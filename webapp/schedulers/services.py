@@ -113,9 +113,9 @@ def _too_few_rows(project: Any, spec: AnyAgent) -> list[SpecProblem]:
 def _too_much_memory(request: TrainingRequest, spec: AnyAgent) -> list[SpecProblem]:
     """Why trainings with the most actors do not fit into this machine's memory."""
     training = spec.episode(Fixed(actors=spec.actors_max), seed=0)
-    found = memory_obstacle(JobSpec(name="Recorded", training=training, platform=request.platform))
+    obstacle = memory_obstacle(JobSpec(name="Recorded", training=training, platform=request.platform))
     path = "scheduling.actors_max"
-    return [SpecProblem(path, f"Most actors ({path}): {found.sentence}")] if found is not None else []
+    return [SpecProblem(path, f"Most actors ({path}): {obstacle.sentence}")] if obstacle is not None else []
 
 
 def _other_range(begin_with: Version, spec: AnyAgent) -> SpecProblem | None:

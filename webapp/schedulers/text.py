@@ -154,12 +154,12 @@ def dots(episodes: Sequence[Episode]) -> list[EpisodeDot]:
     scores = [one.score or 0.0 for one in scored]
     low, high = min(scores), max(scores)
     span = high - low or 1.0
-    found = []
+    points = []
     for at, one in enumerate(scored):
         x = _WIDTH * (at + 0.5) / len(scored)
         y = _HEIGHT * (1 - ((one.score or 0.0) - low) / span)
-        found.append(EpisodeDot(round(x, 1), round(y, 1), one.kind, one.number, f"{one.score:.2f}"))
-    return found
+        points.append(EpisodeDot(round(x, 1), round(y, 1), one.kind, one.number, f"{one.score:.2f}"))
+    return points
 
 
 def scale(episodes: Sequence[Episode]) -> dict[str, str]:
@@ -170,18 +170,18 @@ def scale(episodes: Sequence[Episode]) -> dict[str, str]:
 
 def _scored(episodes: Sequence[Episode]) -> list[Episode]:
     """The episodes of the training itself. Judged agents do not explore, so their scores are not comparable."""
-    found = [one for one in episodes if one.score is not None and one.kind != EpisodeKind.JUDGED]
-    return found[-_CHART_EPISODES:]
+    scored = [one for one in episodes if one.score is not None and one.kind != EpisodeKind.JUDGED]
+    return scored[-_CHART_EPISODES:]
 
 
 def chosen(facts: dict[str, Any]) -> str:
     """A sentence that says which agent of its training a version is; empty if there was no choice."""
-    found = facts.get("chosen")
-    if not found:
+    pick = facts.get("chosen")
+    if not pick:
         return ""
-    best, last = found["scores"].get("best", 0.0), found["scores"].get("last", 0.0)
-    of_best = f"the agent of real episode {found['episode']:,}, the one with the highest score"
-    if found["agent"] == "best":
+    best, last = pick["scores"].get("best", 0.0), pick["scores"].get("last", 0.0)
+    of_best = f"the agent of real episode {pick['episode']:,}, the one with the highest score"
+    if pick["agent"] == "best":
         words = f"It is {of_best}: without exploring it scored {best:.2f}, the last agent {last:.2f}."
     else:
         words = f"It is the last agent: without exploring it scored {last:.2f}, {of_best}, {best:.2f}."

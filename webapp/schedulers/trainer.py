@@ -197,8 +197,8 @@ def judge_agent(spec: AnyAgent, stage: Stage, past: Past, number: int, agent: by
         played.append(stage.play(policy, seed))
         return played[0].rounds
 
-    found = judge(spec, agent, play, recorded=past.recorded)
-    return _step("judged", number, played[0], found.rounds, spec, found.score)
+    judged = judge(spec, agent, play, recorded=past.recorded)
+    return _step("judged", number, played[0], judged.rounds, spec, judged.score)
 
 
 def _require_a_beginning(spec: AnyAgent, past: Past) -> None:

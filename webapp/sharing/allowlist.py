@@ -115,5 +115,5 @@ def _figures(money: bool) -> frozenset[str]:
     return FIGURES | FIGURES_MONEY if money else FIGURES
 
 
-def _only(found: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    return {name: value for name, value in found.items() if name in names}
+def _only(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in names}

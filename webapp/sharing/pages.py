@@ -91,7 +91,7 @@ def _job(link: SharedLink, embedded: bool) -> dict[str, Any]:
         "cloud_time": job.simulated,
         "amounts": _amounts(job) if money else None,
         **charts,
-        "panels": {group: _without_sentences(found) for group, found in groups.items()},
+        "panels": {group: _without_sentences(listed) for group, listed in groups.items()},
     }
 
 
@@ -132,32 +132,32 @@ def _comparison(link: SharedLink, over: str) -> dict[str, Any]:
     if not chosen.sides:
         return shown
     curves = curves_of(chosen.jobs)
-    found = compared(chosen, curves)
+    comparison = compared(chosen, curves)
     several = len(chosen.sides) > 1
     goal = goal_of(chosen.sides, curves) if several else None
     getting = {side.place: getting_to(goal, side, curves) for side in chosen.sides} if goal else {}
-    rows = [text.row(one, found, getting.get(one.side.place)) for one in found.sides]
+    rows = [text.row(one, comparison, getting.get(one.side.place)) for one in comparison.sides]
     units = headings_of(chosen.jobs)
     axes = {"steps": units.progress, "rounds": units.rounds, "wall": "Wall", "time": "Time", "usd": "Dollars"}
     allowed = {name: word for name, word in axes.items() if money or name != "usd"}
     return {
         **shown,
         "comparison": {
-            "score": found.score,
-            "scored_by": found.scored_by,
-            "drawn_by": found.drawn_by,
-            "named": found.named,
+            "score": comparison.score,
+            "scored_by": comparison.scored_by,
+            "drawn_by": comparison.drawn_by,
+            "named": comparison.named,
         },
         "unreal": next((side.unreal for side in chosen.sides if side.unreal), ""),
         "headings": units,
-        "verdicts": text.verdicts(found),
+        "verdicts": text.verdicts(comparison),
         "goal": goal,
         "table": [_row(one, money) for one in rows],
         "sides": _lines(chosen.sides, curves, allowed),
-        "sentence": text.chart_sentence(found),
+        "sentence": text.chart_sentence(comparison),
         "axes": list(allowed.items()),
         "over": over if over in allowed else AXES[0],
-        "planes": _planes(found, found.named, money),
+        "planes": _planes(comparison, comparison.named, money),
         "differences": [one for one in differences(chosen.sides) if _may_show(one, money)] if several else [],
         "any_group": any(len(side.jobs) > 1 for side in chosen.sides),
     }
@@ -197,10 +197,10 @@ def _lines(sides: Sequence[Side], curves: dict[str, Any], axes: Mapping[str, str
     ]
 
 
-def _planes(found: JobComparison, score: str, money: bool) -> list[tuple[str, str, Plane]]:
-    shown = [("time", f"{score} and time a run", plane(found.sides, "time"))]
+def _planes(comparison: JobComparison, score: str, money: bool) -> list[tuple[str, str, Plane]]:
+    shown = [("time", f"{score} and time a run", plane(comparison.sides, "time"))]
     if money:
-        shown.insert(0, ("usd", f"{score} and dollars a run", plane(found.sides, "usd")))
+        shown.insert(0, ("usd", f"{score} and dollars a run", plane(comparison.sides, "usd")))
     known = [(by, title, one) for by, title, one in shown if one is not None]
     return known if money else [(by, title, _without_dollars(one)) for by, title, one in known]
 

@@ -156,9 +156,9 @@ def _links_and_subject(project: Project, subject: dict[str, Any]) -> dict[str, A
 
 
 def _rows(links: QuerySet[SharedLink]) -> list[dict[str, Any]]:
-    found = list(links)
-    ended = services.why_ended(found, SYSTEM_CLOCK.now())
-    return [{"link": row, "ended": ended[row.pk]} for row in found]
+    rows = list(links)
+    ended = services.why_ended(rows, SYSTEM_CLOCK.now())
+    return [{"link": row, "ended": ended[row.pk]} for row in rows]
 
 
 def _fields(subject: dict[str, Any]) -> list[tuple[str, str]]:
@@ -221,8 +221,8 @@ def series(request: HttpRequest, link: SharedLink) -> HttpResponse:
     if link.job is None:
         return gone(request)
     first, last = (queries.event_number(request.GET.get(end)) for end in ("from", "to"))
-    found = series_of(link.job, first or 1, last or link.job.round_no)
-    return JsonResponse(job_series(found, money=link.with_money))
+    drawn = series_of(link.job, first or 1, last or link.job.round_no)
+    return JsonResponse(job_series(drawn, money=link.with_money))
 
 
 @shared_page
@@ -237,9 +237,9 @@ def films(request: HttpRequest, link: SharedLink) -> HttpResponse:
 @shared_page
 def film(request: HttpRequest, link: SharedLink, film_id: int, part: str) -> HttpResponseBase:
     """A film of a shared job, or its first picture."""
-    found = Film.objects.filter(job=link.job_id, pk=film_id, state=FilmState.READY).first()
+    film_row = Film.objects.filter(job=link.job_id, pk=film_id, state=FilmState.READY).first()
     try:
-        return gone(request) if found is None else film_response(found, part)
+        return gone(request) if film_row is None else film_response(film_row, part)
     except Http404:
         return gone(request)
 

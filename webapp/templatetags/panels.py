@@ -101,8 +101,8 @@ class MemberRow(NamedTuple):
 def with_budgets(context: dict[str, Any], members: Iterable[Membership]) -> list[MemberRow]:
     """Each member of the page's project with the budget of their jobs there, or None."""
     membership = current_membership(context["request"])
-    found = budgets_of_people(membership.project) if membership is not None else {}
-    return [MemberRow(member, found.get(member.user_id)) for member in members]
+    budgets = budgets_of_people(membership.project) if membership is not None else {}
+    return [MemberRow(member, budgets.get(member.user_id)) for member in members]
 
 
 @register.inclusion_tag("resources/project.html", takes_context=True)

@@ -73,17 +73,17 @@ class MlflowRun:
     def _find_experiment(self) -> str:
         quoted = self._experiment.replace("'", "\\'")
         body = {"max_results": 1, "filter": f"name = '{quoted}'", "view_type": "ACTIVE_ONLY"}
-        found = self._call("experiments/search", body).get("experiments") or []
-        return str(found[0]["experiment_id"]) if found else ""
+        experiments = self._call("experiments/search", body).get("experiments") or []
+        return str(experiments[0]["experiment_id"]) if experiments else ""
 
     def _find_run(self, experiment_id: str, job_id: str) -> str:
         """The run that an earlier process of the job made; open again, as it goes on."""
         body = {"experiment_ids": [experiment_id], "filter": f"tags.`{_JOB}` = '{job_id}'", "max_results": 1}
-        found = self._call("runs/search", body).get("runs") or []
-        if not found:
+        runs = self._call("runs/search", body).get("runs") or []
+        if not runs:
             return ""
-        run_id = str(found[0]["info"]["run_id"])
-        self._artifacts = str(found[0]["info"].get("artifact_uri", ""))
+        run_id = str(runs[0]["info"]["run_id"])
+        self._artifacts = str(runs[0]["info"].get("artifact_uri", ""))
         self._call("runs/update", {"run_id": run_id, "status": "RUNNING"})
         return run_id
 
@@ -135,12 +135,12 @@ class MlflowRun:
 
 def _document(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body or b"{}")
+        document = json.loads(body or b"{}")
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise NotTracked("This address answers, but not as MLflow does. Correct it under Trackers.")
-    return found
+    return document
 
 
 def _message(body: bytes) -> str:

@@ -77,13 +77,13 @@ def tracker_page(request: HttpRequest, project: Project, tracker: str) -> HttpRe
 @project_action("owner")
 @fresh_sign_in
 def tracker_remove(request: HttpRequest, project: Project, tracker: str) -> HttpResponse:
-    found = queries.tracker_in(project, tracker)
-    if changed := _version(project, TrackerKind(found.kind), found).changes_since(request.POST):
+    tracker_row = queries.tracker_in(project, tracker)
+    if changed := _version(project, TrackerKind(tracker_row.kind), tracker_row).changes_since(request.POST):
         messages.error(request, " ".join(changed))
-        return redirect("trackers:tracker", project.slug, found.kind)
-    services.remove_tracker(tracker=found)
+        return redirect("trackers:tracker", project.slug, tracker_row.kind)
+    services.remove_tracker(tracker=tracker_row)
     messages.success(
-        request, f"{found.get_kind_display()} is removed, with its token. What was sent stays there."
+        request, f"{tracker_row.get_kind_display()} is removed, with its token. What was sent stays there."
     )
     return redirect("trackers:list", project.slug)
 

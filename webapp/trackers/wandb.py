@@ -137,9 +137,9 @@ class WandbRun:
             if not ready.select(within_s):
                 raise NotTracked(f"W&B did not answer within {within_s:g} s.")
         try:
-            found = json.loads(self._process.stdout.readline())
+            answer = json.loads(self._process.stdout.readline())
         except ValueError:
             raise NotTracked("The process that speaks to W&B has ended.") from None
-        if "problem" in found:
-            raise NotTracked(f"W&B refused the run: {str(found['problem'])[:_LONGEST]}")
-        return dict(found)
+        if "problem" in answer:
+            raise NotTracked(f"W&B refused the run: {str(answer['problem'])[:_LONGEST]}")
+        return dict(answer)

@@ -49,8 +49,8 @@ def delete(clients: AwsClients, connection_id: str) -> SetUpStep:
             return SetUpStep(title, "gone", "It was gone already.")
         count = 0
         for page in s3.get_paginator("list_objects_v2").paginate(Bucket=name):
-            for found in page.get("Contents", ()):
-                s3.delete_object(Bucket=name, Key=found["Key"])
+            for stored in page.get("Contents", ()):
+                s3.delete_object(Bucket=name, Key=stored["Key"])
                 count += 1
         s3.delete_bucket(Bucket=name)
     except Exception as error:

@@ -53,12 +53,12 @@ def missing(name: str, error: Exception, instead: str = "") -> SetUpStep:
 
 def described(functions: Any, name: str) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = functions.get_function_configuration(FunctionName=name)
+        configuration: dict[str, Any] = functions.get_function_configuration(FunctionName=name)
     except Exception as error:
         if code_of(error) in ABSENT:
             return None
         raise
-    return found
+    return configuration
 
 
 def tags_of(functions: Any, described: Mapping[str, Any] | None) -> dict[str, str]:

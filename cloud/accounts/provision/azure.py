@@ -110,10 +110,10 @@ def _resource_group(clients: AzureClients) -> SetUpStep:
     connection = clients.connection
     name = f"Resource group {connection.resource_group}"
     try:
-        found = clients.read(connection.group_path, _GROUPS_API)
+        group = clients.read(connection.group_path, _GROUPS_API)
     except Exception as error:
         return _missing(name, error)
-    return SetUpStep(name, "done", f"It exists, in {found.get('location', 'an unnamed region')}.")
+    return SetUpStep(name, "done", f"It exists, in {group.get('location', 'an unnamed region')}.")
 
 
 def _cleared(groups: AzureGroups, deployment: str) -> SetUpStep:

@@ -81,21 +81,21 @@ class Bill:
 
     def add(self, category: str, lines: Iterable[PriceLine], times: int = 1) -> None:
         for line in lines:
-            found = self._lines.get((category, line.sku))
-            if found is None:
-                found = self._lines[category, line.sku] = BillLine(category, line.sku, line.unit)
-            found.quantity += Decimal(line.quantity) * times
-            found.picodollars += line.picodollars * times
-            found.lines += times
+            entry = self._lines.get((category, line.sku))
+            if entry is None:
+                entry = self._lines[category, line.sku] = BillLine(category, line.sku, line.unit)
+            entry.quantity += Decimal(line.quantity) * times
+            entry.picodollars += line.picodollars * times
+            entry.lines += times
 
     def include(self, other: Bill) -> None:
         """Add another bill to this one."""
         for line in other.lines:
             key = line.category, line.sku
-            found = self._lines.setdefault(key, BillLine(*key, line.unit))
-            found.quantity += line.quantity
-            found.picodollars += line.picodollars
-            found.lines += line.lines
+            entry = self._lines.setdefault(key, BillLine(*key, line.unit))
+            entry.quantity += line.quantity
+            entry.picodollars += line.picodollars
+            entry.lines += line.lines
 
     def add_call(self, tariff: Tariff, call: SimulatedCall) -> None:
         """Add a simulated call by its billed time. All calls of a bill have one tariff."""

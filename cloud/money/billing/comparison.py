@@ -47,9 +47,9 @@ def compare(
     """
     schedules = schedules_of(segments)
     own = options.alike.profile if options.is_simulated else None
-    found = [_compared(schedules, name, options, book) for name in elsewhere if name != own]
+    compared = [_compared(schedules, name, options, book) for name in elsewhere if name != own]
     notes = dict.fromkeys(note for schedule in schedules for note in schedule.notes)
-    return found, tuple(notes)
+    return compared, tuple(notes)
 
 
 def compare_until_now(

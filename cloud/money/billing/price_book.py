@@ -189,11 +189,11 @@ class PriceBook:
         if known is None:
             raise UnknownSku(f"there is no price for {sku!r} in {region}{self._hint(sku)}")
         day = on or self.as_of
-        found = sorted((row for row in known if row.holds(day)), key=lambda row: row.from_quantity)
-        if not found or found[0].from_quantity:
+        rows = sorted((row for row in known if row.holds(day)), key=lambda row: row.from_quantity)
+        if not rows or rows[0].from_quantity:
             spans = ", ".join(sorted({_span(row) for row in known}))
             raise UnknownSku(f"there is no price for {sku!r} in {region} on {day}; there is one {spans}")
-        return tuple(found)
+        return tuple(rows)
 
     def own(self, skus: Iterable[str], region: str) -> list[PriceRow]:
         """Return the rows for these SKUs that the operator gave."""

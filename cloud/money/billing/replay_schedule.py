@@ -39,10 +39,10 @@ class ReplayTask:
 
     def work(self, attempt: int) -> CallRecord:
         """Return the attempt's work. An attempt that did not exist does the same work as the existing ones."""
-        found = self._works.get(attempt)
-        if found is None:
-            found = self._works[attempt] = self._as_attempt(attempt)
-        return found
+        record = self._works.get(attempt)
+        if record is None:
+            record = self._works[attempt] = self._as_attempt(attempt)
+        return record
 
     def _made_whole(self, work: CallRecord, simulated: bool) -> CallRecord:
         """Return the work of a call that failed without a record of it.
@@ -96,11 +96,11 @@ class ReplaySchedule:
     @cached_property
     def by_round(self) -> dict[int, list[int]]:
         """The tasks of each round, without those that judge."""
-        found: dict[int, list[int]] = {}
+        numbers: dict[int, list[int]] = {}
         for task in self.tasks:
             if KINDS[task.kind].role != "judging":
-                found.setdefault(task.round_no, []).append(task.number)
-        return found
+                numbers.setdefault(task.round_no, []).append(task.number)
+        return numbers
 
     @staticmethod
     def of(segment: RunSegment, earlier: Collection[str] = ()) -> ReplaySchedule:

@@ -288,10 +288,10 @@ class _Replay:
 
 def _disjoint(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return these spans of time in order, those that overlap or touch as one."""
-    found: list[tuple[int, int]] = []
+    disjoint: list[tuple[int, int]] = []
     for begin, end in sorted(spans):
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
+        if disjoint and begin <= disjoint[-1][1]:
+            disjoint[-1] = disjoint[-1][0], max(disjoint[-1][1], end)
         else:
-            found.append((begin, end))
-    return found
+            disjoint.append((begin, end))
+    return disjoint

@@ -120,18 +120,18 @@ class WorkWriter:
         self._first: dict[tuple[str, ...], str] = {}
 
     def record(self, work: CallRecord) -> Record:
-        found: Record = {}
+        kept: Record = {}
         for name, field in _FIELDS.items():
             value = getattr(work, field.name)
             if value != field.default and name != "after":
-                found[name] = value
+                kept[name] = value
         if work.name == work.id.rsplit("-a", 1)[0]:
-            del found["name"]
+            del kept["name"]
         if len(work.after) > 1 and (first := self._first.setdefault(work.after, work.id)) != work.id:
-            found["after_as"] = first
+            kept["after_as"] = first
         elif work.after:
-            found["after"] = list(work.after)
-        return found
+            kept["after"] = list(work.after)
+        return kept
 
 
 def works_from(

@@ -116,14 +116,14 @@ def _objects(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
         try:
-            found = json.loads(line)
+            document = json.loads(line)
         except ValueError:
             if line.endswith("\n"):
                 raise WorkError(f"{file}:{number}: this line is not JSON") from None
             return
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             raise WorkError(f"{file}:{number}: this line is not a JSON object")
-        yield number, found
+        yield number, document
 
 
 def _spec(line: dict[str, Any], place: str) -> dict[str, Any]:

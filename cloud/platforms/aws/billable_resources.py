@@ -32,8 +32,8 @@ class AwsFinder:
     def found(self) -> list[FoundResource]:
         return [one for name in sorted(self._names()) for one in self._ready_of(name)]
 
-    def end(self, found: FoundResource) -> None:
-        function, _, version = found.name.rpartition(":")
+    def end(self, resource: FoundResource) -> None:
+        function, _, version = resource.name.rpartition(":")
         provisioned.delete(self._functions, {"FunctionName": function, "Qualifier": version})
 
     def _names(self) -> set[str]:

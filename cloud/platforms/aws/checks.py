@@ -258,7 +258,7 @@ def _function_there(functions: Any, scope: AwsScope, memory_mb: int) -> AccountC
     name = function_name(scope.prefix, memory_mb)
     row = partial(AccountCheck, f"Function {name}", of_set_up=True)
     try:
-        found = functions.get_function_configuration(FunctionName=name)
+        there = functions.get_function_configuration(FunctionName=name)
     except Exception as error:
         if code_of(error) in ABSENT:
             words = (
@@ -266,9 +266,9 @@ def _function_there(functions: Any, scope: AwsScope, memory_mb: int) -> AccountC
             )
             return row(False, words, _SET_UP_AGAIN)
         return row(None, f"This could not be checked: {refusal(error).words}")
-    if found.get("State") == "Failed":
-        return row(False, f"AWS cannot run it: {found.get('StateReasonCode', 'no reason')}.", _SET_UP_AGAIN)
-    return row(True, f"It is there, with {found['MemorySize']:,} MB.")
+    if there.get("State") == "Failed":
+        return row(False, f"AWS cannot run it: {there.get('StateReasonCode', 'no reason')}.", _SET_UP_AGAIN)
+    return row(True, f"It is there, with {there['MemorySize']:,} MB.")
 
 
 def _bucket_there(s3: Any, name: str) -> AccountCheck:

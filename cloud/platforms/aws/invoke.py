@@ -110,14 +110,14 @@ def report_in(log: str) -> Report | None:
     lines = list(_REPORT.finditer(log))
     if not lines:
         return None
-    found = lines[-1]
+    report = lines[-1]
     return Report(
-        request_id=found["id"],
-        duration_s=float(found["duration"]) / 1000,
-        billed_s=int(found["billed"]) / 1000,
-        init_s=float(found["init"] or 0.0) / 1000,
-        memory_mb=int(found["memory"]),
-        most_memory_mb=int(found["most"]),
+        request_id=report["id"],
+        duration_s=float(report["duration"]) / 1000,
+        billed_s=int(report["billed"]) / 1000,
+        init_s=float(report["init"] or 0.0) / 1000,
+        memory_mb=int(report["memory"]),
+        most_memory_mb=int(report["most"]),
     )
 
 

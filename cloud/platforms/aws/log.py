@@ -27,9 +27,9 @@ def reports_of(
     for line in _lines(
         log_client, function, [f"starling call {one} request" for one in call_ids], since_unix_s
     ):
-        for found in _LINE.finditer(line):
-            if found["call"] in wanted:
-                requests[found["request"]] = found
+        for match in _LINE.finditer(line):
+            if match["call"] in wanted:
+                requests[match["request"]] = match
     executions: dict[str, list[Report]] = {}
     for line in _lines(log_client, function, [f"REPORT RequestId: {one}" for one in requests], since_unix_s):
         report = report_in(line)
@@ -46,7 +46,7 @@ def unnamed(log_client: Any, function: str, since_unix_s: float, until_unix_s: f
     reports: dict[str, Report] = {}
     terms = ["starling call", "REPORT RequestId"]
     for line in _lines(log_client, function, terms, since_unix_s, until_unix_s):
-        named.update(found["request"] for found in _LINE.finditer(line))
+        named.update(match["request"] for match in _LINE.finditer(line))
         report = report_in(line)
         if report is not None:
             reports[report.request_id] = report

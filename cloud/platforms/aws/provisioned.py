@@ -105,15 +105,15 @@ class ProvisionedConcurrency:
         if self.qualifier is None:
             return False
         try:
-            found = self._client.get_provisioned_concurrency_config(**self._where)
+            config = self._client.get_provisioned_concurrency_config(**self._where)
         except Exception as error:
             if code_of(error) not in NOT_PROVISIONED:
                 raise
             self.failure = f"{_NONE_READY}: AWS has ended them"
             return False
-        if found["Status"] == "FAILED":
-            self.failure = f"{_NONE_READY}: AWS says: {found.get('StatusReason') or 'no reason'}"
-        return bool(found["Status"] == "IN_PROGRESS")
+        if config["Status"] == "FAILED":
+            self.failure = f"{_NONE_READY}: AWS says: {config.get('StatusReason') or 'no reason'}"
+        return bool(config["Status"] == "IN_PROGRESS")
 
     def _created(self, function: str, version: str, version_arn: str) -> bool:
         """Return False while another run's instances of this version are being deleted."""

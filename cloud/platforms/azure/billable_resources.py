@@ -21,8 +21,8 @@ class AzureFinder:
         ours = [group for group in self._groups.all().values() if self._is_ours(group)]
         return [_found(group) for group in ours if not _has_ended(self._groups, group.name)]
 
-    def end(self, found: FoundResource) -> None:
-        self._groups.delete(found.name)
+    def end(self, resource: FoundResource) -> None:
+        self._groups.delete(resource.name)
 
     def _is_ours(self, group: ListedGroup) -> bool:
         return is_ours(group.tags) or is_group_name(self._prefix, group.name)

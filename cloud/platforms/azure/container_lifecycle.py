@@ -192,9 +192,9 @@ class ContainerLifecycle:
                 return False
             except NotSure as doubt:
                 unsure += 1
-                found = (self._fresh_listing() or {}).get(order.name)
-                if found is not None:
-                    self._emit(Created(order.name, found.provider_id))
+                there = (self._fresh_listing() or {}).get(order.name)
+                if there is not None:
+                    self._emit(Created(order.name, there.provider_id))
                     return True
                 if unsure >= _UNSURE_TRIES or life.unwanted.is_set():
                     self._emit(Failed(order.name, str(doubt)))

@@ -104,8 +104,8 @@ _BY_CLASS: dict[str, tuple[str, str]] = {
 def code_of(error: Exception) -> str:
     """Return Azure's name for an error: its sign-in's, its API's, or the name of the error's class."""
     # Only the code is taken out of the sign-in's text, which repeats what was sent.
-    if found := _SIGN_IN_CODE.search(str(getattr(error, "message", error))):
-        return found.group()
+    if match := _SIGN_IN_CODE.search(str(getattr(error, "message", error))):
+        return match.group()
     detail: Any = getattr(error, "error", None)
     code = getattr(detail, "code", None) or _code_in_body(error)
     return str(code) if code else type(error).__name__

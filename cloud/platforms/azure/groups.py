@@ -120,8 +120,8 @@ class AzureGroups:
     def all(self) -> dict[str, ListedGroup]:
         """Return every listed group by name."""
         with self._errors():
-            found = list(self._clients.container_groups.list_by_resource_group(self._where))
-        return {one.name: _listed(one) for one in found}
+            listed = list(self._clients.container_groups.list_by_resource_group(self._where))
+        return {one.name: _listed(one) for one in listed}
 
     def status(self, name: str) -> GroupStatus | None:
         """Return the group's state; None if there is none of that name."""
@@ -141,14 +141,14 @@ class AzureGroups:
         """Return the container's last lines; empty if there are none now. Raises Refused if they may not be read."""
         try:
             with self._errors():
-                found = self._clients.containers.list_logs(self._where, name, container, tail=_LOG_LINES)
+                logs = self._clients.containers.list_logs(self._where, name, container, tail=_LOG_LINES)
         except (NotNow, NotSure, _Absent):
             return ""
         except Refused as refused:
             if not refused.denied:
                 return ""
             raise
-        return str(found.content or "").strip()
+        return str(logs.content or "").strip()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

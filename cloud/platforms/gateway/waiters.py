@@ -77,31 +77,31 @@ class _BoxWaiters:
             self._rung.clear()
             waiters = list(self._waiting.values())
             try:
-                found = await self._hand_out([one.caller for one in waiters])
+                hand_out = await self._hand_out([one.caller for one in waiters])
             except Exception as error:
                 log.warning("the mailbox could not be read: %s", error)
                 self._fail(waiters, error)
                 continue
             for waiter in waiters:
-                self._answer(waiter, found)
+                self._answer(waiter, hand_out)
             nearest_s = min((one.until_s for one in self._waiting.values()), default=0.0) - time.monotonic()
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(READ_EVERY_S, nearest_s))):
                     await self._rung.wait()
 
-    def _answer(self, waiter: _Waiter, found: HandOut) -> None:
+    def _answer(self, waiter: _Waiter, hand_out: HandOut) -> None:
         """Answer the waiter, unless there is nothing for it and it may wait longer."""
-        call = found.work.get(waiter.caller.name)
-        leaves = not found.open or waiter.caller.name in found.leave
-        live_s = max(0.0, found.stay_until_unix_s - found.now_unix_s)
+        call = hand_out.work.get(waiter.caller.name)
+        leaves = not hand_out.open or waiter.caller.name in hand_out.leave
+        live_s = max(0.0, hand_out.stay_until_unix_s - hand_out.now_unix_s)
         if call is None and not leaves and live_s and time.monotonic() < waiter.until_s:
             return
         self._forget(waiter)
         if waiter.answer.done():
             return
-        lease = Lease(word="wait" if not leaves else "leave", live_s=live_s, now_unix_s=found.now_unix_s)
+        lease = Lease(word="wait" if not leaves else "leave", live_s=live_s, now_unix_s=hand_out.now_unix_s)
         if call is not None:
-            lease = Lease(word="work", live_s=live_s, now_unix_s=found.now_unix_s, **vars(call))
+            lease = Lease(word="work", live_s=live_s, now_unix_s=hand_out.now_unix_s, **vars(call))
         waiter.answer.set_result(lease)
 
     def _fail(self, waiters: list[_Waiter], error: Exception) -> None:
@@ -146,17 +146,17 @@ class Waiters:
         if key not in self._lookups:
             self._lookups[key] = asyncio.ensure_future(self.run(self.store.admitted, token))
         try:
-            found = await asyncio.shield(self._lookups[key])
+            box_id = await asyncio.shield(self._lookups[key])
         finally:
             self._lookups.pop(key, None)
-        if found is None:
+        if box_id is None:
             self._known.pop(key, None)
             self._unknown -= 1.0
             return None
         while len(self._known) >= _TOKENS_KEPT:
             del self._known[next(iter(self._known))]
-        self._known[key] = (found, now_s + _ADMITTED_FOR_S)
-        return found
+        self._known[key] = (box_id, now_s + _ADMITTED_FOR_S)
+        return box_id
 
     async def lease(self, box: str, request: LeaseRequest, token: str = "") -> Lease:
         """Return the puller's lease. `token`: a digest of its token."""

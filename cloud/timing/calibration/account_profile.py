@@ -123,16 +123,16 @@ def _start_extras_s(samples: Sequence[CallSample]) -> list[float]:
 
 def _network(samples: Sequence[CallSample], base: NetworkProfile, where: str) -> NetworkProfile:
     """Return the time of each byte on the actor's line, and of a call without bytes; size by size."""
-    found = []
+    fits = []
     for size in sorted({one.memory_mb for one in samples}):
         warm = [one for one in samples if one.memory_mb == size and not one.cold]
         rows = [(1.0, (one.work.bytes_in + one.work.bytes_out) * 8e-6) for one in warm]
-        found.append(fit(rows, [max(1e-6, one.usage.transfer_s) for one in warm]))
+        fits.append(fit(rows, [max(1e-6, one.usage.transfer_s) for one in warm]))
     source = f"warm calls with short and long fragments, regression; {where}"
     return base.model_copy(
         update={
-            "round_trip_s": quantity([fixed_s for fixed_s, _ in found], source),
-            "actor_mbit_per_s": quantity([1.0 / max(per_mbit_s, 1e-9) for _, per_mbit_s in found], source),
+            "round_trip_s": quantity([fixed_s for fixed_s, _ in fits], source),
+            "actor_mbit_per_s": quantity([1.0 / max(per_mbit_s, 1e-9) for _, per_mbit_s in fits], source),
         }
     )
 

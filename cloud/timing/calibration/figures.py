@@ -53,9 +53,9 @@ def fit(rows: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
     weights = 1.0 / np.maximum(np.abs(wanted), 1e-12)
     left = list(range(matrix.shape[1]))
     while left:
-        found = np.linalg.lstsq(matrix[:, left] * weights[:, None], wanted * weights, rcond=None)[0]
-        if (found >= 0.0).all():
-            factors = dict(zip(left, found.tolist(), strict=True))
+        solution = np.linalg.lstsq(matrix[:, left] * weights[:, None], wanted * weights, rcond=None)[0]
+        if (solution >= 0.0).all():
+            factors = dict(zip(left, solution.tolist(), strict=True))
             return [factors.get(column, 0.0) for column in range(matrix.shape[1])]
-        left.pop(int(np.argmin(found)))
+        left.pop(int(np.argmin(solution)))
     return [0.0] * matrix.shape[1]

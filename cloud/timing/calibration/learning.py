@@ -55,11 +55,11 @@ def _joining(measured: dict[str, Any], step_us: float, where: str) -> dict[str, 
     source = f"calls that make a version of 1 gradient and of 8, 64x64 and 256x256, regression; {where}"
     cases = [case for one in measured.values() for name, case in one.items() if name != "gradient"]
     rows = [(1.0, case["bytes_in"] / 1e6) for case in cases]
-    found = [
+    fits = [
         fit(rows, [max(_LEAST_SHARE * case["us"][n], case["us"][n] - step_us) for case in cases])
         for n in range(min(len(case["us"]) for case in cases))
     ]
-    call_us, per_megabyte_us = zip(*found, strict=True)
+    call_us, per_megabyte_us = zip(*fits, strict=True)
     return {
         "apply_ms": quantity([us / 1000.0 for us in call_us], source),
         "apply_us_per_megabyte": quantity(per_megabyte_us, source),
@@ -73,11 +73,11 @@ def _kinds(cases: list[dict[str, Any]]) -> list[str]:
 def _speed(cases: list[dict[str, Any]], kind: str, where: str) -> Speed:
     chosen = [case for case in cases if case["kind"] == kind]
     rows = [(case["minibatches"], case["samples"], case["samples"] * case["macs"] / 1e6) for case in chosen]
-    found = [
+    fits = [
         fit(rows, [_pass_us(case, case["times_us"][n]) for case in chosen])
         for n in range(len(chosen[0]["times_us"]))
     ]
-    fixed, sample, rate = zip(*found, strict=True)
+    fixed, sample, rate = zip(*fits, strict=True)
     source = f"update calls with one pass and with more, {_NETWORKS[kind]}, regression; {where}"
     return Speed(
         fixed_us=quantity(fixed, source),
@@ -92,12 +92,12 @@ def _reading(cases: list[dict[str, Any]], where: str) -> dict[str, Any]:
     """
     source = f"what is left of update calls at no pass over their data, regression; {where}"
     few = min(len(case["times_us"]) for case in cases)
-    found = []
+    fits = []
     for n in range(few):
         rows = [(1.0, case["bytes_in"] / 1e6) for case in cases]
         left_us = [_left_us(case, case["times_us"][n]) for case in cases]
-        found.append(fit(rows, left_us))
-    call_us, per_megabyte_us = zip(*found, strict=True)
+        fits.append(fit(rows, left_us))
+    call_us, per_megabyte_us = zip(*fits, strict=True)
     return {
         "call_ms": quantity([us / 1000.0 for us in call_us], source),
         "us_per_megabyte": quantity(per_megabyte_us, source),

@@ -95,14 +95,14 @@ def _network(ways: dict[str, Any], where: str) -> NetworkProfile:
     """
     sizes = len({way["bytes"] for way in ways["ways"]}) * 2
     turns = [ways["ways"][begin : begin + sizes] for begin in range(0, len(ways["ways"]), sizes)]
-    found = [
+    fits = [
         fit([(1.0, way["bytes"] * 8e-6) for way in turn], [way["transfer_s"] for way in turn])
         for turn in turns
     ]
     source = f"calls that compute nothing, of 1 kB to 4 MB, regression; {where}"
     return NetworkProfile(
-        round_trip_s=quantity([fixed_s for fixed_s, _ in found], source),
-        actor_mbit_per_s=quantity([1.0 / max(per_mbit_s, 1e-9) for _, per_mbit_s in found], source),
+        round_trip_s=quantity([fixed_s for fixed_s, _ in fits], source),
+        actor_mbit_per_s=quantity([1.0 / max(per_mbit_s, 1e-9) for _, per_mbit_s in fits], source),
         coordinator_mbit_per_s=quantity(
             ways["crowd_mbit_per_s"], f"answers of 4 MB from all workers at once; {where}"
         ),

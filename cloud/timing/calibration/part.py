@@ -85,14 +85,14 @@ class Parts:
 
         The measurements of several visits are concatenated.
         """
-        found: dict[str, dict[str, Any]] = {}
+        results: dict[str, dict[str, Any]] = {}
         turns = [item for _ in range(visits) for item in plan.items()]
         for number, (key, part_run) in enumerate(turns, start=1):
             measured = self.run(
                 f"{number} of {len(turns)}: {part_run.what}", part_run.part, part_run.arguments
             )
-            found[key] = concatenate(found[key], measured) if key in found else measured
-        return found
+            results[key] = concatenate(results[key], measured) if key in results else measured
+        return results
 
     def run(self, what: str, name: str, arguments: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
         """Return what `parts.NAME` measured; it is announced as `what`."""

@@ -84,16 +84,16 @@ def calibration(
 ) -> MachineCalibration:
     """Measure this machine. Numbers that cannot be measured here stay as in `base`."""
     parts = Parts(report, effort.patience_s)
-    found = parts.visit(_plan(environments, effort), effort.visits)
+    measured = parts.visit(_plan(environments, effort), effort.visits)
     where = (
         f"{machine.describe(today)}; others kept {100 * parts.busy:.0f} % of the cores busy, at lowest priority"
         f" {100 * parts.background:.0f} %{'; a quick look, no figures' if effort.quick else ''}"
     )
-    inference = _inference(found["inference"]["repeats"], where)
-    codec = _codec(found["codec"]["repeats"], where)
-    actor = _actor({name: found[name] for name in environments}, inference, codec, where)
-    update = learning.update(base.update, found["update"], where)
-    update = learning.of_gradients(update, found["gradients"], where)
+    inference = _inference(measured["inference"]["repeats"], where)
+    codec = _codec(measured["codec"]["repeats"], where)
+    actor = _actor({name: measured[name] for name in environments}, inference, codec, where)
+    update = learning.update(base.update, measured["update"], where)
+    update = learning.of_gradients(update, measured["gradients"], where)
     shared: dict[str, Any] | None = None
     if run("gpu", {}, gpu=True)["device"] == "cuda":
         update = learning.on_gpu(update, parts.run("the GPU", "update", _updates(effort), gpu=True), where)
@@ -103,7 +103,7 @@ def calibration(
             "seconds": effort.sharing_s,
         }
         shared = parts.run("learners that share the GPU", "sharing", together, gpu=True)
-    starts = found["starts"]
+    starts = measured["starts"]
     firsts = [statistics.median(times) for times in starts["first_environment_s"].values()]
     stack = base.model_copy(
         update={
@@ -124,16 +124,16 @@ def calibration(
                 0.0, 0.0, 0.0, "environments stay warm, or are restored within call_ms", "measured"
             ),
             **actor,
-            **_further_cores(found, where),
+            **_further_cores(measured, where),
             "inference": inference,
             "update": update,
             "codec_us_per_megabyte": codec,
-            "coordinator_ms": _coordinator(found["coordinator"], where),
+            "coordinator_ms": _coordinator(measured["coordinator"], where),
         }
     )
     return MachineCalibration(
         stack,
-        machine_profile.profile(starts, found["ways"], shared, where, today),
+        machine_profile.profile(starts, measured["ways"], shared, where, today),
         parts.busy,
         parts.background,
     )
@@ -200,12 +200,12 @@ def _inference(repeats: list[list[dict[str, Any]]], where: str) -> Inference:
 
 
 def _speed(repeats: list[list[dict[str, Any]]], kind: str, source: str) -> Speed:
-    found = []
+    fits = []
     for cases in repeats:
         chosen = [case for case in cases if case["kind"] == kind]
         rows = [(1.0, case["batch"] * case["macs"] / 1e6) for case in chosen]
-        found.append(fit(rows, [case["us"] for case in chosen]))
-    fixed, rate = zip(*found, strict=True)
+        fits.append(fit(rows, [case["us"] for case in chosen]))
+    fixed, rate = zip(*fits, strict=True)
     return Speed(fixed_us=quantity(fixed, source), us_per_million_macs=quantity(rate, source))
 
 
@@ -287,11 +287,11 @@ def _loop(name: str, measured: dict[str, Any], inference: Inference, codec_us: f
     return _Loop(name, call_us, step_us, statistics.median(bare_us), beside_us, policy_us)
 
 
-def _further_cores(found: dict[str, dict[str, Any]], where: str) -> dict[str, Quantity]:
+def _further_cores(measured: dict[str, dict[str, Any]], where: str) -> dict[str, Quantity]:
     """Return what a second core adds; nothing if it was not measured."""
-    if "cores" not in found:
+    if "cores" not in measured:
         return {}
-    gained = [max(0.0, speed_up - 1.0) for speed_up in found["cores"]["speed_ups"]]
+    gained = [max(0.0, speed_up - 1.0) for speed_up in measured["cores"]["speed_ups"]]
     source = f"4 copies on two cores over the same on one, in wall-clock time, less one; {where}"
     return {"further_core_share": quantity(gained, source)}
 

@@ -113,25 +113,25 @@ class ForecastBill:
 
     def parts(self, counts: Counts) -> Mapping[str, float]:
         """Return picodollars by part."""
-        found = dict.fromkeys(self._parts, 0.0)
+        costs = dict.fromkeys(self._parts, 0.0)
         on_actors = on_learner = 0.0
         for part, begin in self._kinds:
-            found[part] += (
+            costs[part] += (
                 counts[begin + BilledKind.ACTOR_MS] * self._actor.per_ms
                 + counts[begin + BilledKind.ACTOR_READY_MS] * self._ready.per_ms
                 + counts[begin + BilledKind.LEARNER_MS] * self._learner.per_ms
             )
             on_actors += counts[begin + BilledKind.ON_ACTORS]
             on_learner += counts[begin + BilledKind.ON_LEARNER]
-        found["actors"] += counts[Count.POOL_NS] * self._pool_per_ns
-        found["requests"] = (
+        costs["actors"] += counts[Count.POOL_NS] * self._pool_per_ns
+        costs["requests"] = (
             on_actors * self._actor.per_call
             + on_learner * self._learner.per_call
             + counts[Count.DETOURS] * self._per_detour
         )
         for rent in self._tariff.rents:
-            found[part_of_rent(rent.resource)] += total(rent.lines(int(counts[Count.TIME_NS])))
-        return {part: float(amount) for part, amount in found.items()}
+            costs[part_of_rent(rent.resource)] += total(rent.lines(int(counts[Count.TIME_NS])))
+        return {part: float(amount) for part, amount in costs.items()}
 
 
 def _of(call: Call, deadline_s: float) -> Call:

@@ -58,20 +58,20 @@ class Configuration:
         """Return the numbers that may differ from their values. Numbers that a provider documents are taken as
         certain.
         """
-        found: dict[Name, Quantity] = {}
+        numbers: dict[Name, Quantity] = {}
         for part, model in (("profile", self.profile), ("stack", self.stack)):
             for path, quantity in quantities(model).items():
                 if quantity.kind != "documented" and quantity.low < quantity.high:
-                    found[part, *path] = quantity
-        return found
+                    numbers[part, *path] = quantity
+        return numbers
 
     def at(self, quantiles: Mapping[Name, float]) -> Configuration:
         """Return this configuration with these numbers at these quantiles of their ranges."""
 
         def value_in(part: str) -> Callable[[Name, Quantity], float]:
             def value_of(path: Name, quantity: Quantity) -> float:
-                found = quantiles.get((part, *path))
-                return quantity.value if found is None else quantity.at(found)
+                quantile = quantiles.get((part, *path))
+                return quantity.value if quantile is None else quantity.at(quantile)
 
             return value_of
 

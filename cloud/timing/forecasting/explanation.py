@@ -252,14 +252,14 @@ def sentences(facts: ForecastFacts) -> tuple[str, ...]:
     if stepped not in known:
         stepped = ("stack", "environment_step_fallback_us")
     names = dict.fromkeys((*facts.influential, *_ALWAYS_SHOWN, stepped))
-    found = [
+    lines = [
         _sentence(name, known[name])
         for name in names
         if name in known
         and relevant(name, facts.training, facts.configuration)
         and _says_something(known[name])
     ]
-    return tuple(map(facts.training.declaration.say, (*_unknowable(facts), *found)))
+    return tuple(map(facts.training.declaration.say, (*_unknowable(facts), *lines)))
 
 
 def _says_something(quantity: Quantity) -> bool:
@@ -297,24 +297,24 @@ def _number(value: float) -> str:
 
 def _unknowable(facts: ForecastFacts) -> list[str]:
     training, stop = facts.training, facts.training.stop
-    found = []
+    lines = []
     if stop.target_score is not None:
-        found.append(
+        lines.append(
             f"Whether a {training.score.name} of {stop.target_score:g} is reached is unknown: the job may end earlier."
         )
     if stop.no_progress_evaluations is not None:
-        found.append("It also ends earlier if it stops getting better, which cannot be predicted.")
+        lines.append("It also ends earlier if it stops getting better, which cannot be predicted.")
     if facts.unread:
         least, most = facts.actors
-        found.append(
+        lines.append(
             f"The scaling policy depends on {facts.unread.replace('_', ' ')}, which only training shows:"
             f" any number of {{actors}} from {least:,} to {most:,} is considered possible"
             f"{', and fewer and fewer as its scores decay' if facts.shrinking else ''}."
         )
     if isinstance(training, TrainingSpec):
-        found += _of_trials(training, facts.spaces_known)
-    found += _place(facts)
-    return found
+        lines += _of_trials(training, facts.spaces_known)
+    lines += _place(facts)
+    return lines
 
 
 def _of_trials(training: TrainingSpec, spaces_known: bool) -> Iterator[str]:
@@ -344,13 +344,13 @@ def _place(facts: ForecastFacts) -> list[str]:
             f"This machine runs {actors.units} at a time, and nothing else keeps it busy.",
             "Costs of your own machine are those that you set; electricity is not counted.",
         ]
-    found = []
+    lines = []
     if isinstance(actors, Functions) and facts.training.loop.waits_for_slowest:
-        found.append(
+        lines.append(
             "Functions stay warm from {round} to {round} unless {a_round} takes longer than they are kept."
         )
     if isinstance(actors, Pool) and actors.units is not None:
-        found.append(
+        lines.append(
             f"The cluster has {actors.units * actors.actors_per_unit:,} {{actors}} from the start to the end."
         )
-    return found
+    return lines

@@ -21,15 +21,15 @@ def outcome_parts() -> tuple[BillPart, ...]:
 
 def outcome_by_part(settlements: Iterable[Settlement]) -> dict[str, int]:
     """Return picodollars by part. They sum to what was booked."""
-    found: Counter[str] = Counter()
+    costs: Counter[str] = Counter()
     for settlement in settlements:
         part = _part_of(settlement)
         unexplained = settlement.picodollars
         for line in settlement.lines:
-            found["requests" if is_request(line) or is_stored(line) else part] += line.picodollars
+            costs["requests" if is_request(line) or is_stored(line) else part] += line.picodollars
             unexplained -= line.picodollars
-        found[_UNRECORDED.key] += unexplained
-    return {part: amount for part, amount in found.items() if amount}
+        costs[_UNRECORDED.key] += unexplained
+    return {part: amount for part, amount in costs.items() if amount}
 
 
 def _part_of(settlement: Settlement) -> str:

@@ -107,11 +107,11 @@ def plan_of(training: Training, most_rounds: float) -> ActorPlan:
     while at < most_rounds:
         seed = derive(training.seed, "scaling", at + 1)
         history = _History(at + 1, last)
-        found = training.scaling.decide(history, Bounds(), seed, training.score).actors
-        if not actors or found != last:
+        decided = training.scaling.decide(history, Bounds(), seed, training.score).actors
+        if not actors or decided != last:
             begins.append(at)
-            actors.append(found)
-        last = found
+            actors.append(decided)
+        last = decided
         at = at + 1 if at < _ONE_BY_ONE else max(at + 1, int(at * _GROWTH))
     return ActorPlan(begins, actors)
 
@@ -138,9 +138,9 @@ def assumed_plan(training: Training, most_rounds: float, quantile: float) -> Act
     while at < most_rounds:
         least, most = training.scaling.actor_range(at + 1)
         most = min(Bounds().actors_max, most)
-        found = round(least * (max(least, most) / least) ** quantile)
-        if not actors or found != actors[-1]:
+        number = round(least * (max(least, most) / least) ** quantile)
+        if not actors or number != actors[-1]:
             begins.append(at)
-            actors.append(found)
+            actors.append(number)
         at = at + 1 if at < _ONE_BY_ONE else max(at + 1, int(at * _GROWTH))
     return ActorPlan(begins, actors)

@@ -51,8 +51,8 @@ class Rounds:
             ComputeGradient: self._gradient,
             ApplyGradients: self._apply,
         }
-        found = loop.gradients
-        self._learners = found.learners if found is not None and found.fit_learners else 0
+        gradients = loop.gradients
+        self._learners = gradients.learners if gradients is not None and gradients.fit_learners else 0
         self._gradient_ns = self._sampling_ns = self._looked_ns = 0
 
     def next(self, actors: int) -> None:

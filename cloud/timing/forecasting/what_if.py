@@ -173,13 +173,13 @@ def change_between(
     """
     rents = [rent_usd_a_second(configuration, actors) for actors in (actors_before, actors_after)]
 
-    def a_step(found: Forecast, rent: float) -> tuple[float, float, float]:
-        steps, minutes = found.steps.p50, found.minutes.p50
-        calls = max(0.0, found.whole_dollars.p50 - rent * minutes * 60)
-        return minutes / steps, calls / steps, steps / max(1.0, found.rounds.p50)
+    def a_step(forecast: Forecast, rent: float) -> tuple[float, float, float]:
+        steps, minutes = forecast.steps.p50, forecast.minutes.p50
+        calls = max(0.0, forecast.whole_dollars.p50 - rent * minutes * 60)
+        return minutes / steps, calls / steps, steps / max(1.0, forecast.rounds.p50)
 
     (time, cost, steps), (time_after, cost_after, steps_after) = (
-        a_step(found, rent) for found, rent in zip((before, after), rents, strict=True)
+        a_step(forecast, rent) for forecast, rent in zip((before, after), rents, strict=True)
     )
     wait_s, wait_usd = _start(configuration, training, actors_after - actors_before, cold_usd)
     return RateChange(
@@ -267,8 +267,8 @@ def _evaluations_left(
     last = progress.rounds + rounds
     scheduled = np.floor(last / ends.evaluated_every) - np.floor(progress.rounds / ends.evaluated_every)
     at_end = by_itself & (np.abs(last / ends.evaluated_every - np.round(last / ends.evaluated_every)) > 1e-6)
-    found: Doubles = scheduled + at_end
-    return found
+    left: Doubles = scheduled + at_end
+    return left
 
 
 def _affordable(left_usd: Doubles, usd_a_step: Doubles) -> Doubles:

@@ -63,9 +63,9 @@ class Workload:
     ) -> CallRecord:
         """Return a call of any kind, to which this much of the job falls. `share`: the most trials of such a call."""
         key = kind, contributions, gradients, policies, trials, steps, share, sharing
-        found = self._named.get((key, name))
-        if found is not None:
-            return found
+        call = self._named.get((key, name))
+        if call is not None:
+            return call
         like = self._alike.get(key)
         if like is None:
             planned = replace(
@@ -78,8 +78,8 @@ class Workload:
                 sharing=sharing,
             )
             like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
-        found = self._named[key, name] = replace(like, id=f"{name}-a1", name=name)
-        return found
+        call = self._named[key, name] = replace(like, id=f"{name}-a1", name=name)
+        return call
 
     @property
     def calls_an_epoch(self) -> int:

@@ -37,10 +37,10 @@ class NumberFiles(Generic[Model]):
         """Return all names that are listed. Files elsewhere that are not of the kind, or have a fault, are left
         out.
         """
-        found = {path.stem for path in self._home.glob("*.toml")}
+        known = {path.stem for path in self._home.glob("*.toml")}
         for folder in self._others:
-            found |= {path.stem for path in folder.glob("*.toml") if self._fits(path)}
-        return sorted(found)
+            known |= {path.stem for path in folder.glob("*.toml") if self._fits(path)}
+        return sorted(known)
 
     def load(self, name: str) -> Model:
         """Return the model of that name; a changed file is read again. Raises ProfileError if it does not exist or

@@ -58,9 +58,9 @@ def load(path: Path = MACHINES) -> dict[str, Machine]:
 def machine(sku: str) -> Machine:
     """Return the machine of a SKU; one from the spot market is the same machine."""
     known = load()
-    found = known.get(sku.removesuffix(_SPOT))
-    if found is None:
+    row = known.get(sku.removesuffix(_SPOT))
+    if row is None:
         near = difflib.get_close_matches(sku, known, n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UnknownSku(f"there is no machine named {sku!r}{hint}")
-    return found
+    return row

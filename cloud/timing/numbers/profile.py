@@ -135,14 +135,14 @@ def read(path: Path) -> Profile:
 
 def _bought(profile: Profile) -> list[tuple[list[str], str]]:
     """Return the SKUs with their paths in the file."""
-    found = [
+    bought = [
         ([name], getattr(profile, name))
         for name in ("default_learner_sku", "storage_put_sku", "storage_get_sku")
     ]
     actors = profile.actors
     named = [name for name in type(actors).model_fields if name.endswith("_sku")]
-    found += [(["actors", name], getattr(actors, name)) for name in named]
-    return [(place, sku) for place, sku in found if sku is not None]
+    bought += [(["actors", name], getattr(actors, name)) for name in named]
+    return [(place, sku) for place, sku in bought if sku is not None]
 
 
 FILES = NumberFiles(PROFILES, "profile", "actors", read)

@@ -44,15 +44,15 @@ class Quantity(FrozenModel):
 
 def quantities(model: BaseModel, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Quantity]:
     """Return all quantities of a model by their paths."""
-    found: dict[tuple[str, ...], Quantity] = {}
+    by_path: dict[tuple[str, ...], Quantity] = {}
     for name, part in _parts_of(model):
         if isinstance(part, Quantity):
-            found[*path, name] = part
+            by_path[*path, name] = part
         elif isinstance(part, BaseModel):
-            found |= quantities(part, (*path, name))
+            by_path |= quantities(part, (*path, name))
         elif isinstance(part, dict):
-            found |= {(*path, name, key): item for key, item in part.items() if isinstance(item, Quantity)}
-    return found
+            by_path |= {(*path, name, key): item for key, item in part.items() if isinstance(item, Quantity)}
+    return by_path
 
 
 def with_values(
@@ -85,8 +85,8 @@ def read_toml(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        raise ProfileError(f"{path.name}:{found[1] if found else 1}: {error}") from None
+        match = re.search(r"at line (\d+)", str(error))
+        raise ProfileError(f"{path.name}:{match[1] if match else 1}: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = [str(part) for part in first["loc"]]

@@ -70,14 +70,14 @@ class Replays:
 
     def times_and_costs(self, places: Sequence[TimingPlace], seeds: Sequence[int]) -> list[TimeAndCost]:
         """Return the run's time and cost at each place, with its seed. All places are one cloud with other numbers."""
-        found = [TimeAndCost(0.0, 0)] * len(places)
+        totals = [TimeAndCost(0.0, 0)] * len(places)
         for schedule, waves in self._runs:
             segment = _replay_segment(schedule, waves, places, seeds)
-            found = [
+            totals = [
                 TimeAndCost(before.time_s + one.time_s, before.picodollars + one.picodollars)
-                for before, one in zip(found, segment, strict=True)
+                for before, one in zip(totals, segment, strict=True)
             ]
-        return found
+        return totals
 
 
 def _replay_segment(
@@ -95,11 +95,11 @@ def _replay_lanes(
     schedule: ReplaySchedule, waves: WaveRun, places: Sequence[TimingPlace], seeds: Sequence[int]
 ) -> list[TimeAndCost]:
     """Return a run segment's time and cost in each lane: those by waves together, the others event by event."""
-    found = replay_waves(waves, places, seeds)
+    replayed = replay_waves(waves, places, seeds)
     return [
         _replay_events(schedule, place, seed)
-        if found is None or found.left_out[lane]
-        else TimeAndCost(*found.time_and_cost(lane))
+        if replayed is None or replayed.left_out[lane]
+        else TimeAndCost(*replayed.time_and_cost(lane))
         for lane, (place, seed) in enumerate(zip(places, seeds, strict=True))
     ]
 
@@ -118,8 +118,8 @@ def draw_outcomes(
 ) -> list[list[TimeAndCost]]:
     """Return each draw's time and cost of the run at each place. A number of several places is drawn once for all."""
     replays, seeds = Replays(schedules), range(seed, seed + draws)
-    found = [replays.times_and_costs(drawn_places(place, draws, seed), seeds) for place in places]
-    return [list(one) for one in zip(*found, strict=True)]
+    by_place = [replays.times_and_costs(drawn_places(place, draws, seed), seeds) for place in places]
+    return [list(one) for one in zip(*by_place, strict=True)]
 
 
 def drawn_places(place: TimingPlace, draws: int, seed: int) -> list[TimingPlace]:
@@ -149,10 +149,10 @@ def outcomes_moved(
     moved = [number for number, (key, _) in enumerate(moves) if touches(place, key)]
     places = [place, *(move_through(place, *moves[number]) for number in moved)]
     usual, *others = replays.times_and_costs(places, [seed] * len(places))
-    found = [usual] * len(moves)
+    outcomes = [usual] * len(moves)
     for number, outcome in zip(moved, others, strict=True):
-        found[number] = outcome
-    return found
+        outcomes[number] = outcome
+    return outcomes
 
 
 def reversals(
@@ -169,10 +169,10 @@ def reversals(
     between = [(_AT_ITS_VALUE, end) for _, end in turned]
     for _ in range(_STEPS if turned else 0):
         middles = [(near + far) / 2 for near, far in between]
-        found = verdicts([(key, middle) for (key, _), middle in zip(turned, middles, strict=True)])
+        at_middles = verdicts([(key, middle) for (key, _), middle in zip(turned, middles, strict=True)])
         between = [
             (middle, far) if verdict == usual else (near, middle)
-            for (near, far), middle, verdict in zip(between, middles, found, strict=True)
+            for (near, far), middle, verdict in zip(between, middles, at_middles, strict=True)
         ]
     return [
         Flip(
@@ -194,7 +194,7 @@ def touches(place: TimingPlace, key: Key) -> bool:
 
 def move_through(place: TimingPlace, key: Key, quantile: float) -> TimingPlace:
     """Return the place with one number moved through its range and all others at their values."""
-    return _moved(place, lambda found: quantile if found == key else _AT_ITS_VALUE)
+    return _moved(place, lambda other: quantile if other == key else _AT_ITS_VALUE)
 
 
 def uncertain_numbers(
@@ -202,14 +202,14 @@ def uncertain_numbers(
 ) -> dict[Key, Quantity]:
     """Return all numbers with a range; of environments only those of the run."""
     stepped = {task.stepped for schedule in schedules for task in schedule.tasks}
-    found: dict[Key, Quantity] = {}
+    uncertain: dict[Key, Quantity] = {}
     for place in places:
         for model in (place.profile, place.stack):
             for path, quantity in quantities(model).items():
                 elsewhere = path[0] == "environment_step_us" and path[-1] not in stepped
                 if quantity.low < quantity.high and not elsewhere:
-                    found[model.title, *path] = quantity
-    return found
+                    uncertain[model.title, *path] = quantity
+    return uncertain
 
 
 def _moved(place: TimingPlace, quantile: Callable[[Key], float]) -> TimingPlace:

@@ -53,9 +53,9 @@ def read_tables(path: Path, tables: set[str], error: type[TableFileError]) -> It
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as problem:
-        found = re.search(r"at line (\d+)", str(problem))
+        match = re.search(r"at line (\d+)", str(problem))
         # A fault at the very end of a file has no line of its own.
-        line = int(found[1]) if found else len(text.splitlines()) or 1
+        line = int(match[1]) if match else len(text.splitlines()) or 1
         raise error(f"{path.name}:{line}: {problem}") from None
     except (OSError, UnicodeDecodeError) as problem:
         raise error(f"{path.name}:1: it cannot be read: {problem}") from None
@@ -76,13 +76,13 @@ def read_tables(path: Path, tables: set[str], error: type[TableFileError]) -> It
 
 def _table_lines(text: str) -> list[tuple[str, int, dict[str, int]]]:
     """Return each `[[table]]` with its line and those of its keys; the parser does not keep lines."""
-    found: list[tuple[str, int, dict[str, int]]] = []
+    tables: list[tuple[str, int, dict[str, int]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if header := re.match(r"\s*\[\[\s*([\w-]+)\s*\]\]", line):
-            found.append((header[1], number, {}))
-        elif found and (key := re.match(r"\s*([\w-]+)\s*=", line)):
-            found[-1][2].setdefault(key[1], number)
-    return found
+            tables.append((header[1], number, {}))
+        elif tables and (key := re.match(r"\s*([\w-]+)\s*=", line)):
+            tables[-1][2].setdefault(key[1], number)
+    return tables
 
 
 def _line_of(text: str, name: str) -> int:

@@ -60,11 +60,11 @@ def columns_of(works: Sequence[CallRecord]) -> list[tuple[Ints, Works]]:
     alike: dict[tuple[Any, ...], list[int]] = {}
     for place, work in enumerate(works):
         alike.setdefault(tuple(getattr(work, name) for name in _IN_COMMON), []).append(place)
-    found = []
+    columns = []
     for same, places in alike.items():
         amounts = (np.array([getattr(works[place], name) for place in places]) for name in _AMOUNTS)
-        found.append((np.array(places), Works(*same, *amounts)))
-    return found
+        columns.append((np.array(places), Works(*same, *amounts)))
+    return columns
 
 
 class Speeds:

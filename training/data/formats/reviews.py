@@ -69,10 +69,10 @@ def _texts_of(paths: Sequence[Path]) -> Labelled:
 def _lines(path: Path) -> Labelled:
     with opened(path) as file:
         for number, line in lines_of(file, path.name):
-            found = _LABEL.match(line)
-            if found is None:
+            match = _LABEL.match(line)
+            if match is None:
                 raise BadTable(f"Line {number:,} of {path.name} does not begin with __label__ and a label.")
-            yield found[1], found[2]
+            yield match[1], match[2]
 
 
 def _two_files(paths: Sequence[Path]) -> Labelled:
@@ -106,11 +106,11 @@ def _archive(path: Path) -> Labelled:
     try:
         with tarfile.open(path, "r|*") as archive:
             for member in archive:
-                found = _IN_ARCHIVE.search(member.name)
-                if found is None or not member.isreg():
+                match = _IN_ARCHIVE.search(member.name)
+                if match is None or not member.isreg():
                     continue
                 file = archive.extractfile(member)
                 assert file is not None
-                yield found[1], decoded(file.read(_TEXT_LIMIT_BYTES))
+                yield match[1], decoded(file.read(_TEXT_LIMIT_BYTES))
     except UNREADABLE as error:
         raise BadTable(f"{path.name} is no archive that can be read: {error}.") from None

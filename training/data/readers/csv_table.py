@@ -165,14 +165,14 @@ class _Lines:
         return self
 
     def __next__(self) -> str:
-        found = self.piece(1)
-        if not found:
+        lines = self.piece(1)
+        if not lines:
             raise StopIteration
-        return found[0]
+        return lines[0]
 
     def piece(self, letters: int) -> list[str]:
         """Return lines of at least so many letters together; fewer at the file's end."""
-        found: list[str] = []
+        lines: list[str] = []
         length = 0
         readline = self._text.readline
         try:
@@ -180,13 +180,13 @@ class _Lines:
                 if len(line) > _LONGEST_RECORD:
                     raise _too_long()
                 length += len(line)
-                found.append(line)
+                lines.append(line)
         except _UNREADABLE as error:
             raise TableRefused(
                 f"The packed file is damaged or incomplete ({type(error).__name__}). Pack it again with gzip."
             ) from None
-        self._check_text(found)
-        self._count += len(found)
+        self._check_text(lines)
+        self._count += len(lines)
         self._letters += length
         if self._letters > MOST_UNPACKED_BYTES:
             raise TableRefused(
@@ -197,7 +197,7 @@ class _Lines:
             raise TableRefused(
                 f"The file unpacks to more than {MOST_UNPACKED_FOLD} times its size, which no table does."
             )
-        return found
+        return lines
 
     def _check_text(self, lines: list[str]) -> None:
         whole = "".join(lines)
@@ -253,15 +253,15 @@ _GROUPED_NUMBER = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", re.ASCII)
 
 def _has_decimal_commas(records: list[list[str]]) -> bool:
     """Return whether commas in numbers are those of decimals. Raises TableRefused if the numbers do not show it."""
-    found = [
+    numbers = [
         (row, column, cell)
         for row, record in enumerate(records, start=1)
         for column, cell in enumerate(record)
         if _COMMA_NUMBER.fullmatch(cell)
     ]
-    if not found or any(not _GROUPED_NUMBER.fullmatch(cell) for _, _, cell in found):
-        return bool(found)
-    row, column, cell = found[0]
+    if not numbers or any(not _GROUPED_NUMBER.fullmatch(cell) for _, _, cell in numbers):
+        return bool(numbers)
+    row, column, cell = numbers[0]
     name = records[0][column] if not _COMMA_NUMBER.fullmatch(records[0][column]) else f"column {column + 1}"
     number = cell.strip()
     raise TableRefused(
@@ -278,16 +278,16 @@ def _with_points(record: list[str]) -> list[str]:
 
 
 def _records(lines: list[str], delimiter: str) -> list[list[str]]:
-    found: list[list[str]] = []
+    records: list[list[str]] = []
     try:
         for record in csv.reader(iter(lines), delimiter=delimiter, strict=True):
             if record:
-                found.append(record)
-            if len(found) == _LOOKED_AT:
+                records.append(record)
+            if len(records) == _LOOKED_AT:
                 break
     except csv.Error:
         pass  # a quote that these lines do not close
-    return found
+    return records
 
 
 def _is_data(top: list[str]) -> bool:

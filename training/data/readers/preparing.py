@@ -83,8 +83,8 @@ class _Classes:
                 row = piece.first_row + int(np.flatnonzero(np.isnan(numbers))[0])
                 raise TableRefused(f"{place_words(self._table, row, self._target.name)} has no value.")
             different, inverse = np.unique(numbers, return_inverse=True)
-            found = np.array([self._number(format_number(value)) for value in different.tolist()], np.int32)
-            self._parts.append(found[inverse.reshape(-1)])
+            codes = np.array([self._number(format_number(value)) for value in different.tolist()], np.int32)
+            self._parts.append(codes[inverse.reshape(-1)])
             return
         self._parts.append(np.array([self._number(cell) for cell in _texts(values)], np.int32))
 

@@ -227,10 +227,10 @@ class SparseScratch(Scratch):
             if one.name not in self._of_text:
                 numbers.append(column_numbers(self._table, one.name, first_row, values).reshape(count, -1))
                 continue
-            found = self._hashed(one, category_cells(one, values))
-            rows.append(np.repeat(np.arange(count), np.diff(found.offsets)))
-            places.append(found.places)
-            shares.append(found.values)
+            hashed = self._hashed(one, category_cells(one, values))
+            rows.append(np.repeat(np.arange(count), np.diff(hashed.offsets)))
+            places.append(hashed.places)
+            shares.append(hashed.values)
         order = np.argsort(row := np.concatenate(rows), kind="stable")
         self._append("lengths", np.bincount(row, minlength=count).astype(np.int64))
         self._append("places", np.concatenate(places)[order])

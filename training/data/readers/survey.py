@@ -88,8 +88,8 @@ def survey(table: TableFile) -> TableSurvey:
             if not piece.first_row and len(columns) < _COLUMNS_SHOWN:
                 shown += [_first_cells(values) for values in piece.columns[: _COLUMNS_SHOWN - len(columns)]]
         columns += group
-    found = _within_letters([column.found() for column in columns])
-    rows = max(one.rows for one in found)
+    surveys = _within_letters([column.found() for column in columns])
+    rows = max(one.rows for one in surveys)
     if not rows:
         raise TableRefused("The table has no rows below its names. Upload it with its rows.")
     count = min(map(len, shown), default=0)
@@ -98,7 +98,7 @@ def survey(table: TableFile) -> TableSurvey:
         rows=rows,
         named=getattr(table, "has_names", True),
         delimiter=getattr(table, "delimiter", ""),
-        columns=found,
+        columns=surveys,
         first_rows=tuple(zip(*(cells[:count] for cells in shown), strict=True)),
     )
 

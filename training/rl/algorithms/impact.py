@@ -137,8 +137,8 @@ class Impact(Algorithm):
             1.0 if self.advantage_trace == "full" else self.trace_decay,
         )
         weights = np.minimum(1.0 / to_target, _WEIGHT_LIMIT)
-        found = {"weights": weights, "advantages": advantages, "targets": targets, "values": values}
-        return Slice({**given, **found}, values, advantages, targets)
+        arrays = {"weights": weights, "advantages": advantages, "targets": targets, "values": values}
+        return Slice({**given, **arrays}, values, advantages, targets)
 
     def objective_of(
         self,

@@ -201,8 +201,8 @@ def _importance(log_probs: Array, chosen: dict[str, Array], limit: float) -> dic
 
 
 def _numpy(array: Array) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = array if isinstance(array, np.ndarray) else array.cpu().numpy()
-    return found
+    copied: npt.NDArray[Any] = array if isinstance(array, np.ndarray) else array.cpu().numpy()
+    return copied
 
 
 def _moments(state: LearnerState, batch: Batch) -> tuple[Moments | None, Moments | None]:

@@ -38,10 +38,10 @@ def measured_apart(environment: EnvironmentSpec) -> Spaces:
     with _one_at_a_time:
         if environment not in _measured:
             _measured[environment] = _ask_child(environment)
-        found = _measured[environment]
-    if isinstance(found, str):
-        raise ValueError(found)
-    return found
+        spaces = _measured[environment]
+    if isinstance(spaces, str):
+        raise ValueError(spaces)
+    return spaces
 
 
 def _ask_child(environment: EnvironmentSpec) -> Spaces | str:
@@ -72,12 +72,12 @@ def main(document: str, *names: str) -> None:
 
     packages.enable(names)
     try:
-        found: object = asdict(spaces_of(EnvironmentSpec.model_construct(**json.loads(document))))
+        answer: object = asdict(spaces_of(EnvironmentSpec.model_construct(**json.loads(document))))
     except Exception as error:  # an environment's code may raise anything
-        found = str(error) or type(error).__name__
+        answer = str(error) or type(error).__name__
         if is_out_of_memory(error):
-            found = f"it takes more than {MEMORY_LIMIT_BYTES // MEGABYTE:,} MB of memory as it is made"
-    print(f"\n{json.dumps(found)}")
+            answer = f"it takes more than {MEMORY_LIMIT_BYTES // MEGABYTE:,} MB of memory as it is made"
+    print(f"\n{json.dumps(answer)}")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def take_measurements(
     """Take each measurement of an update by `actors`: noise at the parameters before it, curvature at
     those after it.
     """
-    found = Measurements()
+    taken = Measurements()
     update_samples = learned.update_samples
     a_minibatch = learned.samples / max(learned.minibatches, 1)
     for measure in measures:
@@ -64,7 +64,7 @@ def take_measurements(
                 seed=seed,
             )
             work = curved.products * curved.samples / a_minibatch
-            found = found._replace(curvature=curved)
+            taken = taken._replace(curvature=curved)
         elif isinstance(measure, PolicyShiftSpec):
             parameters = learned.state.parameters
             moved, states = policy_shift.measure_policy_shift(
@@ -72,7 +72,7 @@ def take_measurements(
             )
             # Two forward passes cost a third of two gradients, which are one product.
             work = states / a_minibatch / 3
-            found = found._replace(policy_shift=moved)
+            taken = taken._replace(policy_shift=moved)
         else:
             noisy = noise_scale.measure_noise_scale(
                 network,
@@ -84,6 +84,6 @@ def take_measurements(
             )
             # A gradient over all samples costs half of a product.
             work = 0.5 * update_samples.size / a_minibatch
-            found = found._replace(noise_scale=noisy)
-        found = found._replace(hessian_products=found.hessian_products + math.ceil(work))
-    return found
+            taken = taken._replace(noise_scale=noisy)
+        taken = taken._replace(hessian_products=taken.hessian_products + math.ceil(work))
+    return taken

@@ -54,8 +54,8 @@ class NumpyPolicy:
         x: Any = observations if self.pictures else normalise(observations, self._mean, self._scale)
         for compute in self._computations:
             x = compute(x)
-        found: Floats = x
-        return found
+        y: Floats = x
+        return y
 
     def draw_noise(self, rng: np.random.Generator, steps: int, environments: int) -> Floats:
         """Draw all the randomness of a fragment at once: Gumbel for discrete actions, normal for continuous ones."""
@@ -82,20 +82,20 @@ class NumpyPolicy:
         if self.discrete:
             flat = outputs.reshape(-1, self.outputs_size)
             chosen = actions.reshape(len(flat), len(self.action_counts))
-            found: Floats = np.zeros(len(flat), dtype=np.float32)
+            total: Floats = np.zeros(len(flat), dtype=np.float32)
             rows = np.arange(len(flat))
             for n, part in enumerate(self._parts):
                 logits = flat[:, part]
-                found += logits[rows, chosen[:, n]] - _log_sum(logits)
-            return found.reshape(outputs.shape[:-1])
+                total += logits[rows, chosen[:, n]] - _log_sum(logits)
+            return total.reshape(outputs.shape[:-1])
         squares = -0.5 * (noise * noise).sum(axis=-1)
         size = noise.shape[-1]
         if self._free is not None:
-            found = squares - (self._free[1] + _HALF_LOG_TWO_PI * size)
+            total = squares - (self._free[1] + _HALF_LOG_TWO_PI * size)
         else:
             log_std = np.clip(outputs[..., size:], *LOG_STD_LIMITS)
-            found = squares - log_std.sum(axis=-1) - _HALF_LOG_TWO_PI * size
-        return found.astype(np.float32)
+            total = squares - log_std.sum(axis=-1) - _HALF_LOG_TWO_PI * size
+        return total.astype(np.float32)
 
     def sample(self, observations: npt.NDArray[Any], noise: Floats) -> tuple[npt.NDArray[Any], Floats]:
         """Return actions and their log-probabilities."""

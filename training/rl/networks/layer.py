@@ -171,5 +171,5 @@ def _read(entry: list[Any]) -> tuple[type[Layer], list[str], Any]:
     if isinstance(kind, list):
         # A convolution is published by its facts alone, without the name of its kind.
         kind, facts = "convolution", kind
-    found = Layer.kinds[kind]
-    return found, [f"{name}.{part}" for part in found.parts], facts
+    layer = Layer.kinds[kind]
+    return layer, [f"{name}.{part}" for part in layer.parts], facts

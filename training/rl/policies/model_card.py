@@ -145,13 +145,13 @@ def _cost(cost: str, simulated: bool | None) -> str:
 
 
 def _versions() -> str:
-    found = []
+    versions = []
     for name in ("gymnasium", "mujoco", "ale-py", "numpy"):
         try:
-            found.append(f"{name} {version(name)}")
+            versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return f"{', '.join(found)} (those of the export)"
+    return f"{', '.join(versions)} (those of the export)"
 
 
 def _return(judged: EvaluationScore | None, progress: Progress) -> str:

@@ -154,10 +154,10 @@ def main() -> int:
         parser.error(f"--grid must be between 3 and {GRID_AT_MOST}")
     try:
         trained = TrainedPolicy.read(options.checkpoint)
-        found = measure_surface(
+        surface = measure_surface(
             trained, grid=options.grid, span=options.span, episodes=options.episodes, seed=options.seed
         )
-        for one in found:
+        for one in surface:
             print(json.dumps(asdict(one)), flush=True)
     except (CheckpointError, NoDirections) as error:
         print(json.dumps({"error": str(error)}))

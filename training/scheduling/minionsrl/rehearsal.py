@@ -107,11 +107,11 @@ class Rehearsal:
 
 def _steps(rounds: Sequence[RoundReport]) -> list[_Step]:
     """Return each round with the return before it and its gain; rounds without a return are left out."""
-    found: list[_Step] = []
+    steps: list[_Step] = []
     before: float | None = None
     for report in rounds:
         now = report.score
         if now is not None and before is not None:
-            found.append(_Step(report, before, now - before))
+            steps.append(_Step(report, before, now - before))
         before = now if now is not None else before
-    return found
+    return steps

@@ -49,11 +49,11 @@ class Choices(FrozenModel):
         self, wishes: npt.NDArray[np.float64], sizes_mb: Sequence[int]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return functions and sizes nearest to the wishes, of what the ranges hold and of what there is."""
-        found = self.sizes_mb(sizes_mb)
-        if isinstance(found, range):  # where there is any size, there are ten thousand
-            sizes = np.arange(found.start, found.stop)
+        carried = self.sizes_mb(sizes_mb)
+        if isinstance(carried, range):  # where there is any size, there are ten thousand
+            sizes = np.arange(carried.start, carried.stop)
         else:
-            sizes = np.array(found, dtype=np.int64)
+            sizes = np.array(carried, dtype=np.int64)
         functions = np.clip(np.rint(wishes[..., 0]), self.actors_min, self.actors_max).astype(np.int64)
         memory = np.clip(wishes[..., 1], self.memory_min_mb, self.memory_max_mb)
         place = np.searchsorted(sizes, memory).clip(0, len(sizes) - 1)

@@ -60,16 +60,16 @@ class LeNet(Model):
         return ""
 
     def shapes(self, shape: DataShape) -> dict[str, tuple[int, ...]]:
-        found: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         channels = 1
         for i, filters in enumerate(self.filters):
-            found[f"convolution.{i}.weight"] = filters, channels, KERNEL, KERNEL
-            found[f"convolution.{i}.bias"] = (filters,)
+            shapes[f"convolution.{i}.weight"] = filters, channels, KERNEL, KERNEL
+            shapes[f"convolution.{i}.bias"] = (filters,)
             channels = filters
         for i, (inputs, outputs) in enumerate(self._dense_sizes(shape)):
-            found[f"dense.{i}.weight"] = inputs, outputs
-            found[f"dense.{i}.bias"] = (outputs,)
-        return found
+            shapes[f"dense.{i}.weight"] = inputs, outputs
+            shapes[f"dense.{i}.bias"] = (outputs,)
+        return shapes
 
     def initial_parameters(self, shape: DataShape, seed: int) -> Parameters:
         """Return Glorot's uniform weights and zero biases."""

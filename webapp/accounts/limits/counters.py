@@ -30,8 +30,8 @@ class SharedCache(BaseCache):
         self._lock = threading.Lock()
 
     def get(self, key: Any, default: Any = None, version: int | None = None) -> Any:
-        found = self._living().filter(key=self._name(key, version)).values_list("value", flat=True).first()
-        return default if found is None else found
+        value = self._living().filter(key=self._name(key, version)).values_list("value", flat=True).first()
+        return default if value is None else value
 
     def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> None:
         self._tidy()

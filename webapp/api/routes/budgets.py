@@ -165,8 +165,8 @@ def _placed(project: Project, counts: str) -> dict[str, Any]:
         return {"scope": "cloud", "of": {"cloud": which}}
     if scope == "tag" and which.strip():
         return {"scope": "tag", "of": {"tag": _tag(project, which)}}
-    if scope in rows and (found := rows[scope].first()) is not None:
-        return {"scope": scope, "of": {scope: found}}
+    if scope in rows and (row := rows[scope].first()) is not None:
+        return {"scope": scope, "of": {scope: row}}
     raise ApiRefused(
         422,
         "counts",

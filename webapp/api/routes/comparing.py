@@ -141,15 +141,15 @@ def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
     """Interquartile means with intervals, which side is better, how certain that is, and the seeds for a decision."""
     chosen = picked(project, of)
     curves = curves_of(chosen.jobs)
-    found, goal = compared(chosen, curves), goal_of(chosen.sides, curves)
+    result, goal = compared(chosen, curves), goal_of(chosen.sides, curves)
     return ComparisonShape(
-        score=ScoreShape.of(found.score) if found.sides else None,
-        scored_by=found.scored_by,
+        score=ScoreShape.of(result.score) if result.sides else None,
+        scored_by=result.scored_by,
         goal=goal,
         sides=[
-            _side(one, None if goal is None else getting_to(goal, one.side, curves)) for one in found.sides
+            _side(one, None if goal is None else getting_to(goal, one.side, curves)) for one in result.sides
         ],
-        verdicts=comparing_text.verdicts(found) if found.sides else [],
+        verdicts=comparing_text.verdicts(result) if result.sides else [],
         differences=[DifferenceShape.of(one) for one in differences(chosen.sides)]
         if len(chosen.sides) > 1
         else [],
@@ -255,6 +255,6 @@ def _side(one: SideFigures, getting: Getting | None) -> SideShape:
     )
 
 
-def _interval(value: float, found: Interval | None) -> IntervalShape:
-    low, high = (None, None) if found is None else (found.low, found.high)
+def _interval(value: float, interval: Interval | None) -> IntervalShape:
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
     return IntervalShape(value=value, low=low, high=high)

@@ -161,9 +161,9 @@ class SetUpShape(Shape):
 @router.get("/projects/{slug}/connections", summary="Connections to clouds")
 def list_connections(member: Editor) -> list[ConnectionShape]:
     rows = queries.connections_of(member.project).select_related("created_by").prefetch_related(_HINTS)
-    found = list(rows)
-    needed = queries.unfinished_job_counts(found)
-    return [_shape(one, member, needed.get(one.pk, 0)) for one in found]
+    listed = list(rows)
+    needed = queries.unfinished_job_counts(listed)
+    return [_shape(one, member, needed.get(one.pk, 0)) for one in listed]
 
 
 @router.get(

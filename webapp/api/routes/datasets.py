@@ -104,12 +104,12 @@ def upload_data_set(
 
 @router.get(_ONE, response=(200, 304), url_name="get_data_set", summary="One data set, with its columns")
 def get_data_set(project: ViewersProject, data_set_id: RowId) -> DataSetResult:
-    found = queries.data_set_in(project, data_set_id)
+    data_set = queries.data_set_in(project, data_set_id)
     return DataSetResult.of(
-        found,
-        **_facts(found),
-        table=None if found.survey is None else TableSurvey.model_validate(found.survey),
-        choice=None if found.choice is None else Choice.model_validate(found.choice),
+        data_set,
+        **_facts(data_set),
+        table=None if data_set.survey is None else TableSurvey.model_validate(data_set.survey),
+        choice=None if data_set.choice is None else Choice.model_validate(data_set.choice),
     )
 
 

@@ -225,12 +225,12 @@ def _detail(form_state: FormState) -> DraftDetail:
     assert form_state.draft is not None
     form = form_state.form(form_state.typed)
     form.is_valid()
-    found = [(name, str(words[0])) for name, words in form.errors.items()]
+    faults = [(name, str(words[0])) for name, words in form.errors.items()]
     return DraftDetail.of(
         form_state.draft,
         url=_draft_url(form_state.project.slug, form_state.draft),
         spec=form.understood.model_dump(mode="json") if form.understood else None,
-        problems=[FieldError(path=name if name in form.fields else "", sentence=one) for name, one in found],
+        problems=[FieldError(path=name if name in form.fields else "", sentence=one) for name, one in faults],
     )
 
 

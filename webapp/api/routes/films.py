@@ -106,10 +106,10 @@ def get_film_file(job: ViewersJob, film_id: RowId, part: _Part = "film") -> Http
 
 
 def _film_in(job: Job, film_id: int) -> Film:
-    found: Film | None = job.films.filter(pk=film_id).first()
-    if found is None:
+    film: Film | None = job.films.filter(pk=film_id).first()
+    if film is None:
         raise Http404("This job has no such film.")
-    return found
+    return film
 
 
 def _film(one: Film) -> FilmShape:

@@ -108,8 +108,8 @@ def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     if refused := [*spec.check_limits(limits()), *unknown, *decided.obstacles(project, spec)]:
         raise spec_refused(refused)
     spec = decided.fill_in_weights(project, cloud_requirements.fill_in_setup(project, spec))
-    found = learned_forecast(project, spec)
-    return ForecastShape(**vars(found), sentence=headline(found, spec), one_machine=on_one_machine(spec))
+    result = learned_forecast(project, spec)
+    return ForecastShape(**vars(result), sentence=headline(result, spec), one_machine=on_one_machine(spec))
 
 
 @router.get("/projects/{slug}/costs", summary="Costs of a span of days, by dimension")
@@ -197,10 +197,10 @@ def get_report_file(project: ViewersProject, report_id: _Id) -> HttpResponseBase
 
 
 def _report_in(project: Project, report_id: int) -> ReportFile:
-    found = ReportFile.objects.filter(project=project, pk=_storable(report_id)).first()
-    if found is None:
+    report = ReportFile.objects.filter(project=project, pk=_storable(report_id)).first()
+    if report is None:
         raise Http404("There is no such report in this project, or it has expired.")
-    return found
+    return report
 
 
 def _report(slug: str, one: ReportFile) -> ReportShape:

@@ -87,8 +87,8 @@ def list_figures() -> list[FigureShape]:
 
 @router.get("/experiments", summary="Stored experiments")
 def list_experiments() -> list[ExperimentShape]:
-    found = [(name, results) for name in result_names() if (results := find_result(name))]
-    return [ExperimentShape(**_experiment(name, results)) for name, results in found]
+    listed = [(name, results) for name in result_names() if (results := find_result(name))]
+    return [ExperimentShape(**_experiment(name, results)) for name, results in listed]
 
 
 @router.get("/experiments/{experiment}", summary="One experiment, with its verdicts")

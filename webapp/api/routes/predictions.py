@@ -92,17 +92,17 @@ def _limit(limit_usd: Decimal | None) -> int | None:
     return None if limit_usd is None else picodollars(limit_usd)
 
 
-def _predicted(found: WhatIf) -> PredictionShape:
-    end = found.end
+def _predicted(what_if: WhatIf) -> PredictionShape:
+    end = what_if.end
     usd = [round(one * PICODOLLARS_PER_USD) for one in (end.usd.p10, end.usd.p50, end.usd.p90)]
     return PredictionShape(
-        round_no=found.points[-1].round_no,
-        actors=found.actors,
-        limit_usd=found.limit_picodollars,
+        round_no=what_if.points[-1].round_no,
+        actors=what_if.actors,
+        limit_usd=what_if.limit_picodollars,
         ends_by=end.ends_by,
         time_s=FiguresShape(p10=end.time_s.p10, p50=end.time_s.p50, p90=end.time_s.p90),
         usd=UsdShape(p10=usd[0], p50=usd[1], p90=usd[2]),
-        score=None if found.score is None else FiguresShape(**found.score._asdict()),
+        score=None if what_if.score is None else FiguresShape(**what_if.score._asdict()),
     )
 
 

@@ -92,8 +92,8 @@ def list_profiles(
 def cost(project: EditorsProject, connection_id: str, plan: NewProfile) -> ProfileCost:
     """Nothing is made."""
     connection = queries.account_in(project, connection_id)
-    found = services.cost_of(connection, _plan(plan))
-    return ProfileCost(money=_money(connection), likely_usd=found.likely, most_usd=found.most)
+    usd = services.cost_of(connection, _plan(plan))
+    return ProfileCost(money=_money(connection), likely_usd=usd.likely, most_usd=usd.most)
 
 
 @router.post(_ALL, auth=Token("jobs"), response=202, operation_id="request_profile", summary="Profile memory")
@@ -134,8 +134,8 @@ def ask_for_profile(
     summary="One memory profile, with its measurements",
 )
 def get_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> ProfileShape:
-    found = _profile_in(project, connection_id, profile_id)
-    return _profile(found)
+    profile = _profile_in(project, connection_id, profile_id)
+    return _profile(profile)
 
 
 @router.get(
@@ -145,10 +145,10 @@ def get_profile(project: EditorsProject, connection_id: str, profile_id: RowId) 
 )
 def use_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> JobSpec:
     """The spec that the profile's page fills into the form. Launch it, or change it first."""
-    found = _profile_in(project, connection_id, profile_id)
-    filled = into_the_form(found)
+    profile = _profile_in(project, connection_id, profile_id)
+    filled = into_the_form(profile)
     if not filled:
-        why = f"This profile has chosen no size. {profile_status(found, SYSTEM_CLOCK.now()).sentence}"
+        why = f"This profile has chosen no size. {profile_status(profile, SYSTEM_CLOCK.now()).sentence}"
         raise ApiRefused(409, "no-choice", "No spec was made.", why, "Wait for its end, or profile again.")
     return begun_with(filled)[1]
 

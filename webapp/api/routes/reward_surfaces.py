@@ -92,12 +92,12 @@ def ask_for_surface(
 )
 def get_surface(job: ViewersJob, surface_id: RowId) -> SurfaceResult:
     """The points so far, also while it is measured."""
-    found = Surface.objects.filter(job=job, pk=surface_id).first()
-    if found is None:
+    surface = Surface.objects.filter(job=job, pk=surface_id).first()
+    if surface is None:
         raise Http404("This job has no such surface.")
-    drawn = picture(found)
+    drawn = picture(surface)
     return SurfaceResult.of(
-        found, points_asked=found.grid**2, sentence="" if drawn is None else drawn.sentence
+        surface, points_asked=surface.grid**2, sentence="" if drawn is None else drawn.sentence
     )
 
 

@@ -267,8 +267,8 @@ def train(
     summary="A training's progress",
 )
 def get_training(project: ViewersProject, training_id: RowId) -> TrainingProgress:
-    found = queries.training_in(project, training_id)
-    progress = _training(project.slug, found, persist.facts(found))
+    training = queries.training_in(project, training_id)
+    progress = _training(project.slug, training, persist.facts(training))
     assert isinstance(progress, TrainingProgress)
     return progress
 

@@ -93,8 +93,8 @@ def list_schedules(project: ViewersProject) -> list[ReportScheduleShape]:
 )
 def get_schedule(project: ViewersProject, schedule_id: RowId) -> ReportScheduleShape:
     """Also after it was stopped."""
-    found = queries.schedule_in(project, schedule_id)
-    return _schedule(found)
+    schedule = queries.schedule_in(project, schedule_id)
+    return _schedule(schedule)
 
 
 @router.post(

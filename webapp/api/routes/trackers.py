@@ -75,9 +75,9 @@ def put_tracker(project: OwnersProject, kind: _Kind, setting: TrackerSetting) ->
         )
     except services.TrackerRefused as refusal:
         why = str(refusal)
-        found = [SpecProblem(refusal.field, why)]
+        problems = [SpecProblem(refusal.field, why)]
         raise ApiRefused(
-            422, "tracker", "Nothing was changed.", why, "Correct that, and send it again.", found
+            422, "tracker", "Nothing was changed.", why, "Correct that, and send it again.", problems
         ) from None
     return _shape(made)
 

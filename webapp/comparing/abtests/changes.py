@@ -45,7 +45,7 @@ class FieldChange(NamedTuple):
 def choices(spec: JobSpec) -> list[tuple[str, list[ChangeChoice]]]:
     """Return what may change, under headings: other variants of each choice, then single fields."""
     document = spec.model_dump(mode="json")
-    found = []
+    listed = []
     for path in _CHOICES:
         here: Any = document
         for name in path.split("."):
@@ -57,14 +57,14 @@ def choices(spec: JobSpec) -> list[tuple[str, list[ChangeChoice]]]:
             for tag, title in variant_titles(path).items()
             if tag != here and _fits(spec, f"{path}={tag}")
         ]
-        found.append((title_at(path, [document]), others))
+        listed.append((title_at(path, [document]), others))
     fields = [
         ChangeChoice(one.path, f"{one.title}, now {format_value(one.value)}")
         for one in fields_of(spec).values()
         if one.path.startswith("training.")
     ]
-    found.append(("One value", fields))
-    return [(title, rows) for title, rows in found if rows]
+    listed.append(("One value", fields))
+    return [(title, rows) for title, rows in listed if rows]
 
 
 def _fits(spec: JobSpec, change: str) -> bool:
@@ -80,19 +80,19 @@ def changed(spec: JobSpec, change: str) -> JobSpec:
     document = spec.model_dump(mode="json")
     try:
         set_value(document, change, JobSpec)
-        found = JobSpec.model_validate(document)
+        changed_spec = JobSpec.model_validate(document)
     except SpecError as error:
         raise ChangeRefused(str(error)) from None
     except ValidationError as error:
         raise ChangeRefused(problems(error, JobSpec)[0].sentence) from None
-    paths = _paths(spec, found)
+    paths = _paths(spec, changed_spec)
     if not paths:
         raise ChangeRefused(
             f"{change} changes nothing: the job has this value, or its seed alone would differ."
         )
     if not all(path.startswith("training.") for path in paths):
         raise ChangeRefused(f"{change} changes where the job runs. Change something below `training`.")
-    return found
+    return changed_spec
 
 
 def describe_change(spec: JobSpec, change: str) -> FieldChange:

@@ -53,12 +53,12 @@ class PairResults:
     @property
     def differences(self) -> list[float]:
         """Those of the first pairs that have ended: a pair that ended before an earlier one does not count yet."""
-        found: list[float] = []
+        gaps: list[float] = []
         for pair in self.pairs:
             if pair.difference is None:
                 break
-            found.append(pair.difference)
-        return found
+            gaps.append(pair.difference)
+        return gaps
 
     @property
     def answer(self) -> Answer:

@@ -104,8 +104,8 @@ def start_test(
         return known
     spec = require_finished(job)
     other = changed(spec, change)
-    if found := training_obstacle(other.training) or memory_obstacle(other):
-        raise ABTestRefused(found.sentence)
+    if obstacle := training_obstacle(other.training) or memory_obstacle(other):
+        raise ABTestRefused(obstacle.sentence)
     try:
         pairs = pairs_needed(effect)
     except ValueError as error:
@@ -128,7 +128,7 @@ def start_test(
 
 def _require_room(spec: JobSpec, other: JobSpec, budget_usd: Decimal) -> None:
     """Check that one pair of runs can begin within the budget."""
-    least = sum(found for one in (spec, other) if isinstance(found := launch_budget.least_of(one), int))
+    least = sum(each for one in (spec, other) if isinstance(each := launch_budget.least_of(one), int))
     if picodollars(budget_usd) < max(1, least):
         raise ABTestRefused(
             f"The budget must be at least {display_least_usd(least)}: the first rounds of one pair may cost so much."
@@ -209,8 +209,8 @@ def budgets_of_further_runs(test: ABTest) -> list[Budget]:
     above = {test.budget.pk: test.budget}
     if test.job is not None and (spec := test.job.readable_spec()) is not None:
         with suppress(ChangeRefused):
-            found = [_budgets_of(test, one) for one in (spec, changed(spec, test.change))]
-            above |= {pk: budget for pk, budget in found[0].items() if pk in found[1]}
+            budgets = [_budgets_of(test, one) for one in (spec, changed(spec, test.change))]
+            above |= {pk: budget for pk, budget in budgets[0].items() if pk in budgets[1]}
     return list(above.values())
 
 

@@ -163,7 +163,7 @@ def _words_of(fingerprint: dict[str, Any]) -> str:
 
 def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -> list[PaperPanel]:
     """Evaluated returns, one panel an environment: the first arms that have run, as declared."""
-    found = []
+    panels = []
     for environment, group in groupby(arms, lambda one: one["environment"]):
         drawn = [
             Series(
@@ -176,7 +176,7 @@ def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -
         ][:_DRAWN]
         if drawn:
             goal = targets.get(environment)
-            found.append(
+            panels.append(
                 panel(
                     f"Return, {environment}",
                     drawn,
@@ -186,12 +186,12 @@ def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -
                     level_words="" if goal is None else f"target {goal:,.0f}",
                 )
             )
-    return found
+    return panels
 
 
 def actor_panels(arms: Sequence[dict[str, Any]]) -> list[PaperPanel]:
     """Numbers of actors by round of the arms that change them."""
-    found = []
+    panels = []
     for environment, group in groupby(arms, lambda one: one["environment"]):
         drawn = [
             Series(one["title"], list(enumerate(one["actors_by_round"], start=1)))
@@ -200,13 +200,13 @@ def actor_panels(arms: Sequence[dict[str, Any]]) -> list[PaperPanel]:
         ][:_DRAWN]
         if drawn:
             title = f"Actors by round, {environment}"
-            found.append(panel(title, drawn, x_words="rounds", y_words="actors, mean of the seeds"))
-    return found
+            panels.append(panel(title, drawn, x_words="rounds", y_words="actors, mean of the seeds"))
+    return panels
 
 
 def ratio_panels(arms: Sequence[dict[str, Any]]) -> list[PaperPanel]:
     """R by round, each seed a line, of the first arm in each environment that measured it."""
-    found = []
+    panels = []
     for environment, group in groupby(arms, lambda one: one["environment"]):
         measured = next((one for one in group if one.get("ratio_by_round")), None)
         if measured is None:
@@ -218,8 +218,8 @@ def ratio_panels(arms: Sequence[dict[str, Any]]) -> list[PaperPanel]:
         lines = [one for one in lines if one.points]
         if lines:
             title = f"Curvature by round, {environment}, {measured['title']}"
-            found.append(panel(title, lines, x_words="rounds", y_words="R = −λmax / λmin"))
-    return found
+            panels.append(panel(title, lines, x_words="rounds", y_words="R = −λmax / λmin"))
+    return panels
 
 
 @dataclass(frozen=True)
@@ -262,13 +262,13 @@ def cost_groups(results: dict[str, Any]) -> list[dict[str, Any]]:
     titles = {arm["arm"]: arm["title"] for arm in results.get("arms", [])}
     places = {one["name"]: one for one in results.get("venues", [])}
     rows = results.get("costs", [])
-    found = []
+    groups = []
     for environment in dict.fromkeys(row["environment"] for row in rows):
         for venue in places:
             here = [row for row in rows if (row["environment"], row["venue"]) == (environment, venue)]
             if here:
                 shares = [f"{100 * share:.0f} %" for share in sorted(row["rollouts_share"] for row in here)]
-                found.append(
+                groups.append(
                     {
                         "environment": environment,
                         "place": places[venue],
@@ -285,4 +285,4 @@ def cost_groups(results: dict[str, Any]) -> list[dict[str, Any]]:
                         ],
                     }
                 )
-    return found
+    return groups

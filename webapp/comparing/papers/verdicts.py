@@ -140,23 +140,23 @@ def _in_short(sentence: str) -> str:
 
 def _without_startup(figures: dict[str, Any], *, ratio: bool) -> str:
     """The figure without the start of machines and functions, and how much of both bills or times that start is."""
-    found = next((one for one in figures.get("variants", ()) if one["name"] == "no_startup"), None)
-    if found is None:
+    other = next((one for one in figures.get("variants", ()) if one["name"] == "no_startup"), None)
+    if other is None:
         return ""
     ours, theirs = (f"{100 * share:.0f} %" for share in figures["startup_shares"])
     return (
-        f"Without start-ups {interval_words(found['interval'], ratio=ratio)}: {found['word']}. They are {ours} of ours"
+        f"Without start-ups {interval_words(other['interval'], ratio=ratio)}: {other['word']}. They are {ours} of ours"
         f" and {theirs} of theirs."
     )
 
 
 def _earlier(figures: dict[str, Any], *, ratio: bool) -> str:
     """What was said of the claim before the questions were repaired, and what changed it."""
-    found = figures.get("earlier")
-    if found is None:
+    earlier = figures.get("earlier")
+    if earlier is None:
         return ""
-    before = f"Before the repairs: {interval_words(found['interval'], ratio=ratio)}, {found['verdict']}."
-    return " ".join(filter(None, (before, found.get("why", ""))))
+    before = f"Before the repairs: {interval_words(earlier['interval'], ratio=ratio)}, {earlier['verdict']}."
+    return " ".join(filter(None, (before, earlier.get("why", ""))))
 
 
 def _turned_by(figures: dict[str, Any], word: str, *, ratio: bool) -> Iterator[str]:

@@ -44,36 +44,36 @@ class PredictionChart:
     sentence: str
 
 
-def charts(job: Job, found: WhatIf) -> list[PredictionChart]:
+def charts(job: Job, what_if: WhatIf) -> list[PredictionChart]:
     """Return the chart of the score, if it is predicted, and that of the spending."""
     drawn = []
     score = job.training_facts.score
-    if found.score is not None:
-        scored = [point for point in found.points if point.score is not None]
+    if what_if.score is not None:
+        scored = [point for point in what_if.points if point.score is not None]
         line = smoothed([point.score or 0.0 for point in scored])
-        band = sorted((found.score.p10, found.score.p90))
+        band = sorted((what_if.score.p10, what_if.score.p90))
         words = [format_score(one, score.decimals) for one in band]
         drawn.append(
             _chart(
                 f"Training {score.name}",
                 [(point.steps, float(value)) for point, value in zip(scored, line, strict=True)],
-                (found.end.steps.p50, band[0], found.score.p50, band[1]),
+                (what_if.end.steps.p50, band[0], what_if.score.p50, band[1]),
                 words=_tick,
                 first=format_count(round(scored[0].steps)),
-                last=f"{format_count(round(found.end.steps.p50))} {job.training_facts.progress_unit}",
+                last=f"{format_count(round(what_if.end.steps.p50))} {job.training_facts.progress_unit}",
                 sentence=f"Training {score.name} at the end: {words[0]} to {words[1]}.",
             )
         )
-    usd = found.end.usd
-    limit = found.limit_picodollars / PICODOLLARS_PER_USD
+    usd = what_if.end.usd
+    limit = what_if.limit_picodollars / PICODOLLARS_PER_USD
     drawn.append(
         _chart(
             "Spent",
-            [(0.0, 0.0), *((point.time_s, point.usd) for point in found.points)],
-            (found.end.time_s.p50, usd.p10, usd.p50, usd.p90),
+            [(0.0, 0.0), *((point.time_s, point.usd) for point in what_if.points)],
+            (what_if.end.time_s.p50, usd.p10, usd.p50, usd.p90),
             words=lambda value: format_axis_usd(round(value * PICODOLLARS_PER_USD)),
             first="0 s",
-            last=format_duration(found.end.time_s.p50),
+            last=format_duration(what_if.end.time_s.p50),
             sentence=f"Cost at the end: {_usd(usd.p10)} to {_usd(usd.p90)}.",
             limit=limit,
         )

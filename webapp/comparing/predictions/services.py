@@ -39,7 +39,7 @@ def apply(
 
     Raises NoPrediction, and what changing the bounds or the limit raises; nothing is changed then.
     """
-    found = predict(job, actors=actors, limit_picodollars=limit_picodollars)
+    what_if = predict(job, actors=actors, limit_picodollars=limit_picodollars)
     with transaction.atomic():
         if limit_picodollars is not None and limit_picodollars != job.account.limit_picodollars:
             limit_usd = (Decimal(limit_picodollars) / PICODOLLARS_PER_USD).normalize()
@@ -53,9 +53,9 @@ def apply(
             "judged_at": clock.now(),
         }
         Prediction.objects.filter(job=job, state=PredictionState.OPEN).update(**replaced)
-        end, last = found.end, found.points[-1]
+        end, last = what_if.end, what_if.points[-1]
         costs = picodollars_of(end.usd)
-        score = found.score
+        score = what_if.score
         return Prediction.objects.create(
             job=job,
             made_by=user,
@@ -63,7 +63,7 @@ def apply(
             round_no=last.round_no,
             steps=last.steps,
             actors=actors if actors is not None else own_actors(job),
-            limit_picodollars=found.limit_picodollars,
+            limit_picodollars=what_if.limit_picodollars,
             ends_by=end.ends_by,
             steps_p50=end.steps.p50,
             time_p10_s=end.time_s.p10,

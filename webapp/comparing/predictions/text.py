@@ -19,20 +19,20 @@ ENDS = {
 }
 
 
-def figures(job: Job, found: WhatIf) -> list[dict[str, str]]:
+def figures(job: Job, what_if: WhatIf) -> list[dict[str, str]]:
     """Return the prediction's figures: what, the middle, and the band."""
-    end, score = found.end, job.training_facts.score
+    end, score = what_if.end, job.training_facts.score
     rows = [
         _row(
             "Ends after", *(format_duration(one) for one in (end.time_s.p50, end.time_s.p10, end.time_s.p90))
         ),
         _row("Costs", *(_usd(one) for one in (end.usd.p50, end.usd.p10, end.usd.p90))),
     ]
-    if found.score is None:
+    if what_if.score is None:
         rows.append({"what": f"Training {score.name}", "middle": "–", "band": "too early to tell"})
     else:
-        low, high = sorted((found.score.p10, found.score.p90))
-        words = (format_score(one, score.decimals) for one in (found.score.p50, low, high))
+        low, high = sorted((what_if.score.p10, what_if.score.p90))
+        words = (format_score(one, score.decimals) for one in (what_if.score.p50, low, high))
         rows.append(_row(f"Training {score.name}", *words))
     return rows
 
@@ -45,8 +45,8 @@ def _usd(amount: float) -> str:
     return display_usd(round(amount * PICODOLLARS_PER_USD))
 
 
-def ending(job: Job, found: WhatIf) -> str:
-    return f"It ends {job.declaration.say(ENDS[found.end.ends_by])}."
+def ending(job: Job, what_if: WhatIf) -> str:
+    return f"It ends {job.declaration.say(ENDS[what_if.end.ends_by])}."
 
 
 def kept(row: Prediction, declared: Declaration) -> str:
@@ -81,16 +81,16 @@ def verdict(row: Prediction, score_name: str, decimals: int) -> str:
 
 def outcomes(row: Prediction, score_name: str, decimals: int) -> list[tuple[str, str, bool]]:
     """Return by figure: its name, what it came to, and whether that is inside the band of 80 %."""
-    found = []
+    rows = []
     if row.time_s is not None:
-        found.append(("time", format_duration(row.time_s), row.time_p10_s <= row.time_s <= row.time_p90_s))
+        rows.append(("time", format_duration(row.time_s), row.time_p10_s <= row.time_s <= row.time_p90_s))
     if row.cost_picodollars is not None:
         held = row.cost_p10_picodollars <= row.cost_picodollars <= row.cost_p90_picodollars
-        found.append(("cost", display_usd(row.cost_picodollars), held))
+        rows.append(("cost", display_usd(row.cost_picodollars), held))
     if row.score is not None and row.score_p10 is not None and row.score_p90 is not None:
         low, high = sorted((row.score_p10, row.score_p90))
-        found.append((score_name, format_score(row.score, decimals), low <= row.score <= high))
-    return found
+        rows.append((score_name, format_score(row.score, decimals), low <= row.score <= high))
+    return rows
 
 
 def mark(row: Prediction | None) -> dict[str, Any] | None:

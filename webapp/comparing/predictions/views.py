@@ -57,8 +57,8 @@ def predicted(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
 def what_if_apply(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Apply the actors and the limit, and keep the prediction. A higher limit needs a fresh sign-in."""
     job = job_in(project, job_id)
-    if found := limit_version(job).changes_since(request.POST):
-        messages.error(request, " ".join(found))
+    if changes := limit_version(job).changes_since(request.POST):
+        messages.error(request, " ".join(changes))
         return redirect("predictions:what_if", project.slug, job.pk)
     try:
         actors, limit = _read_choice(job, request.POST)
@@ -124,13 +124,13 @@ def _predicted(job: Job, sent: QueryDict) -> dict[str, Any]:
     try:
         actors, limit = _read_choice(job, sent)
         context["chosen_words"] = display_usd(job.account.limit_picodollars if limit is None else limit)
-        found = predict(job, actors=actors, limit_picodollars=limit)
+        outcome = predict(job, actors=actors, limit_picodollars=limit)
     except (NoPrediction, BoundsRefused) as refusal:
         return {**context, "refusal": str(refusal)}
     return {
         **context,
-        "rows": text.figures(job, found),
-        "ending": text.ending(job, found),
-        "charts": charts(job, found),
+        "rows": text.figures(job, outcome),
+        "ending": text.ending(job, outcome),
+        "charts": charts(job, outcome),
         "box": (WIDTH, HEIGHT),
     }

@@ -100,10 +100,10 @@ class DatabaseMailbox:
         end_s = time.monotonic() + timeout_s
         while True:
             self._listener.clear()
-            found = self._found()
+            taken = self._found()
             left_s = end_s - time.monotonic()
-            if found or left_s <= 0 or self._listener.woken():
-                return found
+            if taken or left_s <= 0 or self._listener.woken():
+                return taken
             self._listener.wait(min(left_s, _LOOK_EVERY_S if self._listener.hears else _LOOK_UNHEARD_S))
 
     def wake(self) -> None:

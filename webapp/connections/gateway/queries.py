@@ -31,12 +31,12 @@ def pullers(job_id: str) -> list[Puller]:
         puller: (call_id, heard)
         for puller, call_id, heard in leased.values_list("puller", "call_id", "heard_unix_s")
     }
-    found = []
+    rows = []
     for row in SeenPuller.objects.filter(box_id=job_id).order_by("first_seen_unix_s", "pk"):
         call_id, heard = held.get(row.name, (None, 0.0))
         last = max(row.last_seen_unix_s, heard)
-        found.append(Puller(row.name, row.unit, row.first_seen_unix_s, last, call_id, row.leaving))
-    return found
+        rows.append(Puller(row.name, row.unit, row.first_seen_unix_s, last, call_id, row.leaving))
+    return rows
 
 
 def machines(job_id: str, now_unix_s: float) -> CallingMachines:

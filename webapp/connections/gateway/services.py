@@ -100,11 +100,11 @@ def digest(secret: str) -> str:
 def tidy() -> int:
     """Close boxes that dead runs left open, once the job is over, and delete their tokens; how many."""
     over = Box.objects.filter(job__observed__in=TERMINAL).exclude(closed=True, tokens__isnull=True).distinct()
-    found = list(over.values_list("pk", flat=True))
-    for job_id in found:
+    keys = list(over.values_list("pk", flat=True))
+    for job_id in keys:
         close_box(job_id=job_id)
         BoxToken.objects.filter(box_id=job_id).delete()
-    return len(found)
+    return len(keys)
 
 
 def due(now_unix_s: float) -> Q:

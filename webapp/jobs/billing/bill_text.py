@@ -219,7 +219,7 @@ def numbers_behind(options: PlatformOptions) -> Numbers | None:
         profile, stack = profiles.load(simulated.profile), stacks.load(simulated.stack)
     except ProfileError:
         return None
-    found = Counter(quantity.kind for quantity in quantities(profile).values())
-    listed = [f"{found[kind]} {word}" for kind, word in _KINDS.items() if found[kind]]
+    kinds = Counter(quantity.kind for quantity in quantities(profile).values())
+    listed = [f"{kinds[kind]} {word}" for kind, word in _KINDS.items() if kinds[kind]]
     words = f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
-    return Numbers(simulated.profile, profile.title, simulated.stack, stack.title, sum(found.values()), words)
+    return Numbers(simulated.profile, profile.title, simulated.stack, stack.title, sum(kinds.values()), words)

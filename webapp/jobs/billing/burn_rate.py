@@ -157,18 +157,18 @@ def at_this_pace(points: Sequence[Rounds]) -> Sequence[Rounds]:
 
 def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
     """Return the points by job."""
-    wanted, found = Q(), defaultdict[str, list[_Point]](list)
+    wanted, points = Q(), defaultdict[str, list[_Point]](list)
     for pk, round_nos in rounds.items():
         wanted |= Q(job_id=pk, round_no__in=list(round_nos))
     if not wanted:
-        return found
+        return points
     rows = Round.objects.filter(wanted).order_by("round_no")
     for pk, round_no, started_s, total_s, booked, accrued, steps, actors in rows.values_list(
         "job_id", *_FIGURES
     ):
         if (spent := spent_picodollars(booked, accrued)) is not None:
-            found[pk].append(_Point(round_no, started_s + total_s, spent, steps, actors or 0))
-    return found
+            points[pk].append(_Point(round_no, started_s + total_s, spent, steps, actors or 0))
+    return points
 
 
 def _burn(points: Sequence[_Point], account: Account, training: TrainingFacts) -> Burn | None:

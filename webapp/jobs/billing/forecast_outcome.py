@@ -63,8 +63,8 @@ class ForecastOutcome:
             more = "more" if difference > 0 else "less"
             words = f"{format_percent(abs(difference), forecast)} {more} than forecast"
         inside = row.cost_p10_picodollars <= self.total.outcome <= row.cost_p90_picodollars
-        found = f"{words}, {'within' if inside else 'outside'} its range.{self._most(difference)}"
-        return f"It came to {outcome} and {time}: {found}"
+        sentence = f"{words}, {'within' if inside else 'outside'} its range.{self._most(difference)}"
+        return f"It came to {outcome} and {time}: {sentence}"
 
     def _most(self, difference: int) -> str:
         """Return the part that explains most of the difference; empty if none stands out."""

@@ -64,9 +64,9 @@ def _of_job(name: str) -> list[RunSegment]:
 def retime_run(run: RunToRetime, place: TimingPlace) -> Document:
     """Return the run at `place`: totals, the bill by line, each round, and what re-timing cannot know."""
     schedules = _schedules(run)
-    found = [retime(schedule, place, seed=run.options.seed) for schedule in schedules]
+    runs = [retime(schedule, place, seed=run.options.seed) for schedule in schedules]
     bill = Bill()
-    for retimed in found:
+    for retimed in runs:
         bill.include(retimed.bill)
     booked = [settlement for segment in run.segments for settlement in segment.settlements]
     return {
@@ -75,14 +75,14 @@ def retime_run(run: RunToRetime, place: TimingPlace) -> Document:
         "profile": place.profile.title,
         "stack": place.stack.title,
         "prices_as_of": place.book.as_of.isoformat(),
-        "time_s": sum(retimed.time_s for retimed in found),
+        "time_s": sum(retimed.time_s for retimed in runs),
         "cost_usd": exact_usd(bill.picodollars),
         "picodollars": bill.picodollars,
-        "calls": sum(retimed.calls for retimed in found),
-        "failed_calls": sum(retimed.failed for retimed in found),
-        "cold_starts": sum(retimed.cold_starts for retimed in found),
+        "calls": sum(retimed.calls for retimed in runs),
+        "failed_calls": sum(retimed.failed for retimed in runs),
+        "cold_starts": sum(retimed.cold_starts for retimed in runs),
         "bill": _lines(bill),
-        "rounds": _rounds(found),
+        "rounds": _rounds(runs),
         "stored": {
             "time_s": sum(_ended_s(segment) for segment in run.segments),
             "picodollars": sum(settlement.picodollars for settlement in booked),
@@ -98,16 +98,16 @@ def ranges(
 ) -> Document:
     """Return p10, p50 and p90 of time and cost over `draws`; with `against`, how often each cloud is cheaper."""
     places = [place] if against is None else [place, against]
-    found = draw_outcomes(_schedules(run), places, draws, seed)
-    document: Document = {"draws": {"count": draws, "seed": seed, **_spreads([pair[0] for pair in found])}}
+    drawn = draw_outcomes(_schedules(run), places, draws, seed)
+    document: Document = {"draws": {"count": draws, "seed": seed, **_spreads([pair[0] for pair in drawn])}}
     if against is not None:
-        cheaper = sum(one.picodollars < other.picodollars for one, other in found)
-        faster = sum(one.time_s < other.time_s for one, other in found)
+        cheaper = sum(one.picodollars < other.picodollars for one, other in drawn)
+        faster = sum(one.time_s < other.time_s for one, other in drawn)
         document["verdict"] = {
             "draws": draws,
             "cheaper_in": cheaper,
             "faster_in": faster,
-            "against_draws": _spreads([pair[1] for pair in found]),
+            "against_draws": _spreads([pair[1] for pair in drawn]),
         }
     return document
 
@@ -140,29 +140,29 @@ def words(document: Document) -> list[str]:
     return lines + [f"Note: {note}" for note in document["notes"]]
 
 
-def _sums(found: Document) -> str:
-    return f"{format_duration(found['time_s'])}, {display_usd(found['picodollars'])}"
+def _sums(document: Document) -> str:
+    return f"{format_duration(document['time_s'])}, {display_usd(document['picodollars'])}"
 
 
-def _verdict_words(found: Document) -> list[str]:
-    usual = "cheaper" if found["cheaper"] else "not cheaper"
-    lines = [f"At the values: {usual} than {found['against']} ({found['against_cost_usd']} USD)."]
-    if "cheaper_in" in found:
+def _verdict_words(document: Document) -> list[str]:
+    usual = "cheaper" if document["cheaper"] else "not cheaper"
+    lines = [f"At the values: {usual} than {document['against']} ({document['against_cost_usd']} USD)."]
+    if "cheaper_in" in document:
         lines.append(
-            f"Cheaper in {found['cheaper_in']} of {found['draws']} draws, faster in {found['faster_in']}."
+            f"Cheaper in {document['cheaper_in']} of {document['draws']} draws, faster in {document['faster_in']}."
         )
-    for flip in found["flips"]:
+    for flip in document["flips"]:
         lines.append(
             f"  {flip['of']}: {flip['name']} turns this by itself at {flip['at']:.4g}"
             f" ({flip['value']:.4g}, {flip['kind']}, range to {flip['end']:.4g})"
         )
-    return lines if found["flips"] else [*lines, "No single number changes this within its range."]
+    return lines if document["flips"] else [*lines, "No single number changes this within its range."]
 
 
-def _spread_words(found: Document) -> str:
-    time_s, cost = found["time_s"], found["cost_usd"]
+def _spread_words(document: Document) -> str:
+    time_s, cost = document["time_s"], document["cost_usd"]
     return (
-        f"{found['count']} draws: {format_duration(time_s['p10'])} to {format_duration(time_s['p90'])},"
+        f"{document['count']} draws: {format_duration(time_s['p10'])} to {format_duration(time_s['p90'])},"
         f" {cost['p10']:.6g} to {cost['p90']:.6g} USD (one in ten below, one in ten above)."
     )
 
@@ -189,14 +189,14 @@ def _lines(bill: Bill) -> list[Document]:
     ]
 
 
-def _rounds(found: Sequence[RetimedRun]) -> list[Document]:
-    return [{"segment": number} | asdict(one) for number, run in enumerate(found, 1) for one in run.rounds]
+def _rounds(runs: Sequence[RetimedRun]) -> list[Document]:
+    return [{"segment": number} | asdict(one) for number, run in enumerate(runs, 1) for one in run.rounds]
 
 
-def _spreads(found: Sequence[TimeAndCost]) -> Document:
-    dollars = [outcome.picodollars / PICODOLLARS_PER_USD for outcome in found]
+def _spreads(outcomes: Sequence[TimeAndCost]) -> Document:
+    dollars = [outcome.picodollars / PICODOLLARS_PER_USD for outcome in outcomes]
     return {
-        "time_s": asdict(Spread.of([outcome.time_s for outcome in found])),
+        "time_s": asdict(Spread.of([outcome.time_s for outcome in outcomes])),
         "cost_usd": asdict(Spread.of(dollars)),
     }
 

@@ -25,9 +25,9 @@ TAGS = {
 
 def scalars_of(report: Mapping[str, Any], cost_so_far: int) -> Iterator[tuple[str, float]]:
     """The known figures of a round. `cost_so_far`, in picodollars, is used where the report has no spend."""
-    found = [(line.tag, line.read(report)) for line in LINES.values()]
-    found += [(tag, _at(report, path)) for tag, path in TAGS.items()]
-    yield from ((tag, float(value)) for tag, value in found if value is not None and math.isfinite(value))
+    scalars = [(line.tag, line.read(report)) for line in LINES.values()]
+    scalars += [(tag, _at(report, path)) for tag, path in TAGS.items()]
+    yield from ((tag, float(value)) for tag, value in scalars if value is not None and math.isfinite(value))
     spent = spent_usd(report)
     yield SPENT, cost_so_far / USD if spent is None else spent
     yield "rollout/round", float(report["round_no"])

@@ -117,16 +117,16 @@ _kept: dict[tuple[str, int], RunCurve] = {}
 
 
 def _chosen(jobs: Sequence[Job], basis: Mapping[str, Basis]) -> dict[str, RunCurve]:
-    found = {job.pk: curve for job in jobs if (curve := _kept.get((job.pk, job.last_seq))) is not None}
-    unknown = [job for job in jobs if job.pk not in found]
+    curves = {job.pk: curve for job in jobs if (curve := _kept.get((job.pk, job.last_seq))) is not None}
+    unknown = [job for job in jobs if job.pk not in curves]
     if unknown:
         read = _read(unknown)
         for job in unknown:
-            found[job.pk] = _kept[job.pk, job.last_seq] = read[job.pk]
+            curves[job.pk] = _kept[job.pk, job.last_seq] = read[job.pk]
         while len(_kept) > MOST_KEPT:
             _kept.pop(next(iter(_kept)), None)
     return {
-        pk: curve if basis[pk] == "evaluation" else curve.training or curve for pk, curve in found.items()
+        pk: curve if basis[pk] == "evaluation" else curve.training or curve for pk, curve in curves.items()
     }
 
 
@@ -146,19 +146,19 @@ def _evaluations(jobs: Sequence[Job]) -> dict[str, dict[int, float]]:
     events = Event.objects.filter(
         job__in=[job.pk for job in jobs], kind__in=(EventKind.EVALUATION, EventKind.RESUMED)
     ).order_by("job", "seq")
-    found: dict[str, dict[int, float]] = {job.pk: {} for job in jobs}
+    by_job: dict[str, dict[int, float]] = {job.pk: {} for job in jobs}
     rows = events.values_list(
         "job", "kind", "payload__round_no", "payload__return_mean", "payload__from_round"
     )
     for pk, kind, round_no, mean, from_round in rows.iterator(chunk_size=5_000):
-        known = found[pk]
+        known = by_job[pk]
         if kind == EventKind.RESUMED:
-            found[pk] = {number: value for number, value in known.items() if number <= from_round}
+            by_job[pk] = {number: value for number, value in known.items() if number <= from_round}
             continue
         known.pop(round_no, None)
         if mean is not None:
             known[round_no] = mean
-    return {job.pk: _thinned(found[job.pk], job.training_facts.score) for job in jobs}
+    return {job.pk: _thinned(by_job[job.pk], job.training_facts.score) for job in jobs}
 
 
 def _thinned(scores: Mapping[int, float], score: Score) -> dict[int, float]:

@@ -55,18 +55,18 @@ def scores_of(jobs: Iterable[Job]) -> dict[str, Scores]:
     One query for all those whose line is not known yet.
     """
     jobs = list(jobs)
-    found = {job.pk: _known.get((job.pk, job.last_seq)) if job.round_no else () for job in jobs}
-    unread = [job for job in jobs if found[job.pk] is None]
+    by_job = {job.pk: _known.get((job.pk, job.last_seq)) if job.round_no else () for job in jobs}
+    unread = [job for job in jobs if by_job[job.pk] is None]
     read = _read(unread)
     with _known_lock:
         _known.update({(job.pk, job.last_seq): read[job.pk] for job in unread})
         for oldest in list(_known)[: max(0, len(_known) - _KEPT)]:
             del _known[oldest]
-    return {pk: read[pk] if scores is None else scores for pk, scores in found.items()}
+    return {pk: read[pk] if scores is None else scores for pk, scores in by_job.items()}
 
 
 def _read(jobs: Sequence[Job]) -> dict[str, Scores]:
-    found: dict[str, list[tuple[int, float]]] = {job.pk: [] for job in jobs}
+    by_job: dict[str, list[tuple[int, float]]] = {job.pk: [] for job in jobs}
     alike = defaultdict[int, list[str]](list)
     for job in jobs:
         alike[job.round_no].append(job.pk)
@@ -77,5 +77,5 @@ def _read(jobs: Sequence[Job]) -> dict[str, Scores]:
         rows = Round.objects.filter(wanted, **{f"{SCORE}__isnull": False}).order_by("round_no")
         for pk, round_no, mean in rows.values_list("job_id", "round_no", SCORE):
             if mean is not None:
-                found[pk].append((round_no, mean))
-    return dict(found)
+                by_job[pk].append((round_no, mean))
+    return dict(by_job)

@@ -50,8 +50,8 @@ def describe_event(kind: str, payload: Payload, declared: Declaration | None = N
     declared = declared or declaration_of(None)
     if kind == EventKind.STOPPED:
         return _stopped(payload, declared)
-    found = _WORDS.get(kind, _note)(payload)
-    return found._replace(text=declared.say(found.text))
+    text = _WORDS.get(kind, _note)(payload)
+    return text._replace(text=declared.say(text.text))
 
 
 def _note(payload: Payload) -> EventText:
@@ -81,19 +81,19 @@ def _round(payload: Payload) -> EventText:
     return EventText(" ".join(filter(None, [text, gradients_sentence(report.get("gradients"))])))
 
 
-def gradients_sentence(found: Mapping[str, Any] | None) -> str:
+def gradients_sentence(gradients: Mapping[str, Any] | None) -> str:
     """Return what a round's gradients became and how far behind they were; empty without any."""
-    if not found:
+    if not gradients:
         return ""
-    bound = "" if found["bound"] is None else f", bound {found['bound']:.1f}"
-    made = f"{plural(found['gradients'], 'gradient')} in {plural(found['steps'], 'step')}"
-    text = f"{made}, {found['staleness_mean']:.1f} versions behind on average{bound}."
-    if found["dropped"]:
+    bound = "" if gradients["bound"] is None else f", bound {gradients['bound']:.1f}"
+    made = f"{plural(gradients['gradients'], 'gradient')} in {plural(gradients['steps'], 'step')}"
+    text = f"{made}, {gradients['staleness_mean']:.1f} versions behind on average{bound}."
+    if gradients["dropped"]:
         dropped = ", ".join(
             f"{count:,} dropped ({_why_dropped(reason)})"
-            for reason, count in sorted(found["dropped"].items())
+            for reason, count in sorted(gradients["dropped"].items())
         )
-        text += f" {dropped}, {display_usd(found['wasted_picodollars'])} wasted."
+        text += f" {dropped}, {display_usd(gradients['wasted_picodollars'])} wasted."
     return text
 
 
@@ -113,14 +113,14 @@ def _why_dropped(reason: str) -> str:
 
 
 def _evaluation(payload: Payload) -> EventText:
-    found = format_score(payload["return_mean"])
+    text = format_score(payload["return_mean"])
     if "episode_returns" in payload:
         trials = plural(len(payload["episode_returns"]), "episode")
-        found = f"{found} ± {format_score(payload['return_std'])} over {trials}"
+        text = f"{text} ± {format_score(payload['return_std'])} over {trials}"
     else:
         score = score_of(payload)
-        found = f"{score.name} {format_score(payload['return_mean'], score.decimals)}"
-    return EventText(f"Evaluated after {{round}} {payload['round_no']:,}: {found}.", "bar-chart", "running")
+        text = f"{score.name} {format_score(payload['return_mean'], score.decimals)}"
+    return EventText(f"Evaluated after {{round}} {payload['round_no']:,}: {text}.", "bar-chart", "running")
 
 
 def _checkpoint(payload: Payload) -> EventText:

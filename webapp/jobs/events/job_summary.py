@@ -60,7 +60,7 @@ def live_sentences(job: Job) -> dict[str, str]:
         )
     reached = _reached(job, lock, history)
     report = _latest_report(job)
-    found = {
+    sentences = {
         "judged": judged_words(judged[-1] if judged else None, job.training_facts.score),
         "progress": _progress(job, judged),
         "reached": reached,
@@ -69,7 +69,7 @@ def live_sentences(job: Job) -> dict[str, str]:
         "learner": learner_sentence(report, simulated=job.simulated),
         **_bill_sentences(job),
     }
-    return {name: job.declaration.say(sentence) for name, sentence in found.items()}
+    return {name: job.declaration.say(sentence) for name, sentence in sentences.items()}
 
 
 def spent_since_best(job: Job) -> int | None:
@@ -130,12 +130,12 @@ def _reached(job: Job, lock: Lock, history: History) -> str:
     if reference is None:
         return ""
     with lock:
-        found = arrival(evaluated_curve(history), reference[0], score)
-    if found is None:
+        reached = arrival(evaluated_curve(history), reference[0], score)
+    if reached is None:
         return ""
-    spent = display_usd(round(found.usd * PICODOLLARS_PER_USD))
+    spent = display_usd(round(reached.usd * PICODOLLARS_PER_USD))
     wanted = format_score(reference[0], decimals=0 if score.higher_is_better else score.decimals)
-    return f"Reached {wanted} in {{round}} {found.round_no:,}, after {format_duration(found.time_s)}, for {spent}."
+    return f"Reached {wanted} in {{round}} {reached.round_no:,}, after {format_duration(reached.time_s)}, for {spent}."
 
 
 def _no_news(job: Job, judged: list[EvaluationPoint], since_usd: float) -> str:

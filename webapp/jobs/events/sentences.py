@@ -102,8 +102,8 @@ def useful_learners(report: Mapping[str, Any], loop: StalenessAware) -> int:
     """
     if loop.goes_by_waves:
         return ceil(int(report["actors"]) / loop.trajectories_per_gradient)
-    found, lasted_s = report["gradients"], report["total_s"]
-    gradient_s, sampled_s = found["learners_busy"] * lasted_s, found["actors_busy"] * lasted_s
+    gradients, lasted_s = report["gradients"], report["total_s"]
+    gradient_s, sampled_s = gradients["learners_busy"] * lasted_s, gradients["actors_busy"] * lasted_s
     return fitting_learners(gradient_s, sampled_s / report["actors"], _MANY)
 
 
@@ -111,15 +111,15 @@ def learners_sentence(report: Mapping[str, Any], useful: int, price: str) -> str
     """Return why so many learners were allowed where a round decides that, which side limited the round, how many
     learners its data was enough for, and what they cost.
     """
-    found = report["gradients"]
-    there, waited = found["learners"], format_percent(found["starved_share"])
+    gradients = report["gradients"]
+    there, waited = gradients["learners"], format_percent(gradients["starved_share"])
     if useful < there:
         limits = f"{useful:,} of {there:,} would suffice"
     elif useful == there:
         limits = f"{'a second' if there == 1 else f'more than {there:,}'} would bring nothing"
     else:
         limits = f"{useful:,} in place of {there:,} would shorten its {{rounds}}"
-    why = found.get("learners_why")
+    why = gradients.get("learners_why")
     allowed = f"{plural(there, 'learner')} allowed: {why}. " if why else ""
     return f"{allowed}Learners waited for data {waited} of the time: {limits}. {price}".rstrip()
 

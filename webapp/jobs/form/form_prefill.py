@@ -164,23 +164,23 @@ def _decided_by(scheduler: str, training: Training) -> dict[str, Any]:
 
 def _changes(query: Mapping[str, Any], training: Training) -> list[dict[str, Any]]:
     """Return the values in the URL by path."""
-    found: list[dict[str, Any]] = []
+    changes: list[dict[str, Any]] = []
     if query.get("environment"):
-        found.append({"training.environment.id": query["environment"]})
+        changes.append({"training.environment.id": query["environment"]})
     if (memory_mb := read_whole(query.get("memory_mb", ""))) is not None:
-        found.append({"training.rollout.memory_mb": memory_mb})
+        changes.append({"training.rollout.memory_mb": memory_mb})
     if (copies := read_whole(query.get("copies", ""))) is not None:
-        found.append({"training.rollout.environments_per_actor": copies})
+        changes.append({"training.rollout.environments_per_actor": copies})
     if query.get("connection"):
-        found.append({"platform": {"kind": "aws_lambda", "connection": query["connection"]}})
+        changes.append({"platform": {"kind": "aws_lambda", "connection": query["connection"]}})
     if query.get("scheduler"):
-        found.append({"training.scaling": _decided_by(query["scheduler"], training)})
+        changes.append({"training.scaling": _decided_by(query["scheduler"], training)})
     if query.get("scaling"):
         actors = {"actors": int(query["actors"])} if query.get("actors", "").isdecimal() else {}
-        found.append({"training.scaling": {"kind": query["scaling"], **actors}})
+        changes.append({"training.scaling": {"kind": query["scaling"], **actors}})
     if query.get("profile"):
-        found.append({"platform": {"kind": "simulated", "profile": query["profile"]}})
-    return found
+        changes.append({"platform": {"kind": "simulated", "profile": query["profile"]}})
+    return changes
 
 
 def _changed(spec: JobSpec, changes: Mapping[str, Any]) -> JobSpec:

@@ -282,7 +282,7 @@ def job_form(
         "platform.simulated.learner": places.learners(),
         "platform.simulated.learner_sku": places.machines_for_rent(),
         "platform.simulated.region": places.regions(),
-        **{f"platform.{kind}.connection": found for kind, found in connections.items()},
+        **{f"platform.{kind}.connection": choices for kind, choices in connections.items()},
         **_schedulers_by_control(schedulers or {}),
         **({_DATA: data_sets} if data_sets else {}),
     }

@@ -55,21 +55,21 @@ def machines_for_rent() -> list[Named]:
 
 
 def _machine(sku: str, region: str) -> str:
-    found = machines.load()[sku.removesuffix(".spot")]
-    gpus = f", {found.gpus} × {found.gpu}" if found.gpus else ""
+    machine = machines.load()[sku.removesuffix(".spot")]
+    gpus = f", {machine.gpus} × {machine.gpu}" if machine.gpus else ""
     spot = " Spot: the cloud may take it back." if sku.endswith(".spot") else ""
-    return f"{found.vcpu} vCPU, {found.memory_gb:g} GB{gpus}; priced in {region}.{spot}"
+    return f"{machine.vcpu} vCPU, {machine.memory_gb:g} GB{gpus}; priced in {region}.{spot}"
 
 
 @cache
 def regions() -> list[Named]:
     """Return every region with a price. Which cloud has none there, the form says after the choice."""
     usual = sorted({profiles.load(name).region for name in profiles.names()})
-    found = {row.region for row in PriceBook.load().rows()} - {"paper"}
+    priced = {row.region for row in PriceBook.load().rows()} - {"paper"}
     own = Named(
         "", "The cloud profile's default", f"{' or '.join(usual)}: everything it needs has a price there."
     )
-    return [own, *(Named(region, region, _priced_words(region)) for region in sorted(found))]
+    return [own, *(Named(region, region, _priced_words(region)) for region in sorted(priced))]
 
 
 def _priced_words(region: str) -> str:

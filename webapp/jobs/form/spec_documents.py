@@ -27,9 +27,9 @@ _LONGEST_SHOWN = 200
 class SpecError(ValueError):
     """The spec cannot be used. The text is one sentence a line."""
 
-    def __init__(self, found: Sequence[SpecProblem]) -> None:
-        super().__init__("\n".join(problem.sentence for problem in found))
-        self.problems = list(found)
+    def __init__(self, faults: Sequence[SpecProblem]) -> None:
+        super().__init__("\n".join(problem.sentence for problem in faults))
+        self.problems = list(faults)
 
 
 def add_spec_arguments(parser: ArgumentParser) -> None:

@@ -36,11 +36,11 @@ class _Place(NamedTuple):
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[SpecProblem]:
     """Return one sentence for each of the first validation errors against `model`, in the order of the document."""
-    found = []
+    listed = []
     for detail in error.errors(include_url=False)[:_MOST_PROBLEMS]:
         place = _locate(model, detail["loc"])
-        found.append(SpecProblem(place.path, _sentence(dict(detail), place)))
-    return found
+        listed.append(SpecProblem(place.path, _sentence(dict(detail), place)))
+    return listed
 
 
 def _locate(model: type[BaseModel], location: Sequence[int | str]) -> _Place:
@@ -140,15 +140,15 @@ _BOUNDS = (("ge", "at least"), ("gt", "greater than"), ("le", "at most"), ("lt",
 
 
 def _limit_words(metadata: Sequence[Any]) -> str:
-    found = _limits(metadata)
-    if "ge" in found and "le" in found:
-        words = [f"between {_number(found['ge'])} and {_number(found['le'])}"]
+    limits = _limits(metadata)
+    if "ge" in limits and "le" in limits:
+        words = [f"between {_number(limits['ge'])} and {_number(limits['le'])}"]
     else:
-        words = [" and ".join(f"{word} {_number(found[key])}" for key, word in _BOUNDS if key in found)]
-    if "min_length" in found or "max_length" in found:
-        words.append(f"of length {found.get('min_length', 0)} to {found.get('max_length', 'any')}")
-    if "decimal_places" in found:
-        words.append(f"with at most {found['decimal_places']} decimal places")
+        words = [" and ".join(f"{word} {_number(limits[key])}" for key, word in _BOUNDS if key in limits)]
+    if "min_length" in limits or "max_length" in limits:
+        words.append(f"of length {limits.get('min_length', 0)} to {limits.get('max_length', 'any')}")
+    if "decimal_places" in limits:
+        words.append(f"with at most {limits['decimal_places']} decimal places")
     return ", ".join(filter(None, words))
 
 

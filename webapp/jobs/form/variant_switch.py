@@ -52,10 +52,10 @@ def _variants_at(model: type[BaseModel], path: str) -> Mapping[str, type[BaseMod
     here = [model]
     for table in above:
         here = [member for shape in _shapes_of(here, table) for member in _models_of(shape)]
-    found: dict[str, type[BaseModel]] = {}
+    variants: dict[str, type[BaseModel]] = {}
     for shape in _shapes_of(here, name):
-        found = {**shape.variants, **found}
-    return found
+        variants = {**shape.variants, **variants}
+    return variants
 
 
 def _shapes_of(models: Iterable[type[BaseModel]], name: str) -> list[FieldShape]:
@@ -82,13 +82,13 @@ def sync_shared_values(choices: Iterable[UnionChoice], sent: Mapping[str, Any]) 
 
     A browser with JavaScript does the same and sends no drawn state.
     """
-    found: dict[str, Any] = {}
+    inherited: dict[str, Any] = {}
     for choice in choices:
         initial = _initial_state(sent.get(choice.initial_name))
         if initial is not None:
             for variant in choice.variants:
-                found |= _inherited_values(choice, initial.tag, variant.tag, partial(_is_typed, initial))
-    return {**{name: sent[name] for name in sent}, **found} if found else sent
+                inherited |= _inherited_values(choice, initial.tag, variant.tag, partial(_is_typed, initial))
+    return {**{name: sent[name] for name in sent}, **inherited} if inherited else sent
 
 
 def _initial_state(sent: Any) -> _InitialState | None:
@@ -107,12 +107,12 @@ def with_switches(
     choices: Iterable[UnionChoice], current: Mapping[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return `values` over `current`, the values of all controls; a variant chosen there takes over shared values."""
-    found: dict[str, Any] = {}
+    inherited: dict[str, Any] = {}
     for choice in choices:
         before, after = (one.get(choice.selector.name) for one in (current, values))
         if after is not None:
-            found |= _inherited_values(choice, before, after, lambda leaf: leaf.name in values)
-    return {**current, **found, **values}
+            inherited |= _inherited_values(choice, before, after, lambda leaf: leaf.name in values)
+    return {**current, **inherited, **values}
 
 
 def _inherited_values(

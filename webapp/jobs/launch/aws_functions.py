@@ -59,8 +59,8 @@ class FunctionRequirements(AccountRequirements):
                 " which is free: Service Quotas, AWS Lambda.",
             )
         room = min((limit for limit in (allowed, options.at_once) if limit is not None), default=None)
-        if room is not None and (found := too_many_learners(spec.training, room, "function")):
-            yield found
+        if room is not None and (too_many := too_many_learners(spec.training, room, "function")):
+            yield too_many
         if allowed is not None and options.provisioned > allowed:
             path = "platform.provisioned"
             yield SpecProblem(path, f"Functions kept ready ({path}): this account runs {allowed:,} at once.")

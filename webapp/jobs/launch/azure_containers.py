@@ -43,8 +43,8 @@ class ContainerRequirements(AccountRequirements):
         if words := missing_price(placed, 0):
             yield at_connection(words)
             return
-        if found := too_many_learners(spec.training, options.most_actors, "container"):
-            yield found
+        if too_many := too_many_learners(spec.training, options.most_actors, "container"):
+            yield too_many
         actors = min(spec.training.scaling.largest, options.most_actors)
         groups = -(-actors // options.containers_a_group)
         for name, wanted, unit in (

@@ -91,14 +91,14 @@ def checklist(
     if words := memory_sentence(spec):
         rows.append(_of("Memory needed", too_large, words))
     rows += _trackers(project)
-    if made_from is not None and (found := made_from.obstacles(spec)):
-        rows.append(_of("Checkpoint", found, ""))
+    if made_from is not None and (obstacles := made_from.obstacles(spec)):
+        rows.append(_of("Checkpoint", obstacles, ""))
     return rows
 
 
 def _learner(spec: JobSpec, problems: Sequence[SpecProblem]) -> ChecklistRow:
-    if found := [problem for problem in problems if problem.path.startswith(_OF_LEARNERS)]:
-        return _of("Learner", found, "")
+    if of_learners := [problem for problem in problems if problem.path.startswith(_OF_LEARNERS)]:
+        return _of("Learner", of_learners, "")
     unpriced = any(problem.path == REGION for problem in problems)
     return ChecklistRow("Learner", "failed" if unpriced else "ok", learner_words(spec))
 
@@ -160,9 +160,9 @@ def _quota(project: Any, spec: JobSpec, problems: Sequence[SpecProblem]) -> Chec
         for problem in problems
         if problem.path not in (CONNECTION, REGION) and not problem.path.startswith(_OF_LEARNERS)
     ]
-    found = [*spec.check_limits(services.limits()), *mine]
-    if found:
-        return _of(title, found, "")
+    obstacles = [*spec.check_limits(services.limits()), *mine]
+    if obstacles:
+        return _of(title, obstacles, "")
     allowed = services.limits().actors(spec.platform.kind)
     words = f"At most {plural(most, 'actor')}; this installation allows a job {allowed:,}"
     if (connection := connection_of(project, spec)) is not None:

@@ -22,11 +22,11 @@ from webapp.jobs.spec import JobSpec
 
 def list_connections(project: Any) -> dict[str, list[Named]]:
     """Return the project's connections by platform, for the form."""
-    found = list(queries.connections_of(project))
+    connections = list(queries.connections_of(project))
     return {
         kind: [
             Named(row.pk, f"{row.name}{' (emulated)' if row.emulated else ''}", _words(row))
-            for row in found
+            for row in connections
             if row.cloud == cloud
         ]
         for kind, cloud in CLOUD_OF.items()
@@ -72,6 +72,6 @@ def fill_in_setup(project: Any, spec: JobSpec) -> JobSpec:
 def obstacles(project: Any, spec: JobSpec) -> list[SpecProblem]:
     """Return why this job cannot be launched on its platform."""
     row = requirements_of(spec.platform)
-    if found := row.unsafe(spec) or platform_obstacle(spec):
-        return [found]
+    if obstacle := row.unsafe(spec) or platform_obstacle(spec):
+        return [obstacle]
     return list(row.obstacles(project, spec))

@@ -34,28 +34,29 @@ class Ranged:
 def panel(spec: JobSpec, project: Any = None) -> dict[str, Any]:
     """Return the form's forecast panel, adjusted by past runs of a project."""
     try:
-        found = forecast_of(spec) if project is None else learned_forecast(project, spec)
+        forecast = forecast_of(spec) if project is None else learned_forecast(project, spec)
     except NoForecast as refusal:
         return {"refusal": str(refusal)}
-    if found.rounds.p90 == 0:
-        return {"refusal": nothing_begins(found, spec)}
+    if forecast.rounds.p90 == 0:
+        return {"refusal": nothing_begins(forecast, spec)}
     return {
-        "forecast": found,
-        "cost": None if found.costs_nothing else money(found.dollars),
-        "time": time(found.minutes),
-        "until": until(found, spec),
-        "note": keep_ranges_together(note(found, spec)),
+        "forecast": forecast,
+        "cost": None if forecast.costs_nothing else money(forecast.dollars),
+        "time": time(forecast.minutes),
+        "until": until(forecast, spec),
+        "note": keep_ranges_together(note(forecast, spec)),
         "machine": keep_ranges_together(on_one_machine(spec)),
-        "assumptions": [keep_ranges_together(sentence) for sentence in found.assumptions],
-        "parts": breakdown(found),
+        "assumptions": [keep_ranges_together(sentence) for sentence in forecast.assumptions],
+        "parts": breakdown(forecast),
         "figures": [
-            (spec.training.progress_unit.capitalize(), format_count_range(found.steps)),
-            (f"{spec.training.round_name}s".capitalize(), format_count_range(found.rounds)),
-            ("Calls", format_count_range(found.calls)),
-            ("Cold starts", format_count_range(found.cold_starts)),
+            (spec.training.progress_unit.capitalize(), format_count_range(forecast.steps)),
+            (f"{spec.training.round_name}s".capitalize(), format_count_range(forecast.rounds)),
+            ("Calls", format_count_range(forecast.calls)),
+            ("Cold starts", format_count_range(forecast.cold_starts)),
         ],
         "matters": [
-            (spec.training.declaration.say(matter.title), spread(matter, found)) for matter in found.matters
+            (spec.training.declaration.say(matter.title), spread(matter, forecast))
+            for matter in forecast.matters
         ],
     }
 
@@ -73,13 +74,13 @@ def on_one_machine(spec: JobSpec) -> str:
         "platform": SimulatedOptions(profile=_ONE_MACHINE),
     }
     try:
-        found = forecast_of(spec.model_copy(update=changes))
+        forecast = forecast_of(spec.model_copy(update=changes))
     except NoForecast:
         return ""
-    if found.rounds.p90 == 0:
+    if forecast.rounds.p90 == 0:
         return ""
-    ends = "" if found.ends_by != "budget" else ", where the budget would end it"
-    figures = f"about {money(found.dollars)} and {time(found.minutes)} with its start"
+    ends = "" if forecast.ends_by != "budget" else ", where the budget would end it"
+    figures = f"about {money(forecast.dollars)} and {time(forecast.minutes)} with its start"
     return f"One plain machine (c5.4xlarge): {figures}{ends}."
 
 
@@ -88,45 +89,45 @@ def keep_ranges_together(sentence: str) -> str:
     return sentence.replace("–", "–\u2060")
 
 
-def headline(found: Forecast, spec: JobSpec) -> str:
+def headline(forecast: Forecast, spec: JobSpec) -> str:
     """Return the whole forecast as one sentence."""
-    if found.rounds.p90 == 0:
-        return nothing_begins(found, spec)
-    if found.costs_nothing:
-        return f"Costs nothing; about {time(found.minutes)} on this machine {until(found, spec)}."
-    return f"About {money(found.dollars)} and {time(found.minutes)} {until(found, spec)}."
+    if forecast.rounds.p90 == 0:
+        return nothing_begins(forecast, spec)
+    if forecast.costs_nothing:
+        return f"Costs nothing; about {time(forecast.minutes)} on this machine {until(forecast, spec)}."
+    return f"About {money(forecast.dollars)} and {time(forecast.minutes)} {until(forecast, spec)}."
 
 
-def nothing_begins(found: Forecast, spec: JobSpec) -> str:
-    least = display_least_usd(round(found.least_budget * PICODOLLARS_PER_USD))
+def nothing_begins(forecast: Forecast, spec: JobSpec) -> str:
+    least = display_least_usd(round(forecast.least_budget * PICODOLLARS_PER_USD))
     first = f"the first {spec.training.round_name}"
     return f"Nothing would begin: the budget must hold what {first} may cost at worst, {least}."
 
 
-def until(found: Forecast, spec: JobSpec) -> str:
+def until(forecast: Forecast, spec: JobSpec) -> str:
     """Return what ends the job that cost and time are forecast for."""
     stop, unit = spec.training.stop, spec.training.progress_unit
-    match found.ends_by:
+    match forecast.ends_by:
         case "rounds":
             return f"for {stop.rounds:,} {spec.training.round_name}s"
         case "minutes":
-            return f"for about {format_count_range(found.steps).usual} {unit}"
+            return f"for about {format_count_range(forecast.steps).usual} {unit}"
         case "budget":
-            return f"until the budget ends it after about {format_count_range(found.steps).usual} {unit}"
+            return f"until the budget ends it after about {format_count_range(forecast.steps).usual} {unit}"
     return f"for {stop.progress_limit:,} {unit}"
 
 
-def note(found: Forecast, spec: JobSpec) -> str:
+def note(forecast: Forecast, spec: JobSpec) -> str:
     """Return how likely the budget ends the job, and why it may do so before all of it is spent; empty if unlikely."""
-    if found.budget_share == 0 or found.costs_nothing:
+    if forecast.budget_share == 0 or forecast.costs_nothing:
         return ""
-    left = f"${usd(found.kept_back)} must stay free for calls and rent."
-    if found.ends_by == "budget":
+    left = f"${usd(forecast.kept_back)} must stay free for calls and rent."
+    if forecast.ends_by == "budget":
         stop = spec.training.stop
         if stop.progress_limit is None and stop.rounds is None and stop.minutes is None:
             return f"Only the budget is sure to end it. {left}"
-        return f"The whole: about {money(found.whole_dollars)}. {left}"
-    tenths = min(9, max(1, round(10 * found.budget_share)))
+        return f"The whole: about {money(forecast.whole_dollars)}. {left}"
+    tenths = min(9, max(1, round(10 * forecast.budget_share)))
     return f"The budget ends it early in about {tenths} of 10 cases. {left}"
 
 
@@ -134,14 +135,14 @@ def usd(dollars: float) -> str:
     return money(Band(dollars, dollars, dollars)).usual.removeprefix("$")
 
 
-def breakdown(found: Forecast) -> list[tuple[str, str]]:
+def breakdown(forecast: Forecast) -> list[tuple[str, str]]:
     """Return the cost of each part, all with the same number of decimals."""
-    digits = 2 if found.dollars.p50 >= 10 else min(9, 2 - _exponent(max(found.dollars.p50, 1e-6)))
+    digits = 2 if forecast.dollars.p50 >= 10 else min(9, 2 - _exponent(max(forecast.dollars.p50, 1e-6)))
     least = 10.0**-digits
     rows = []
     for part in forecast_parts():
-        usual = found.parts[part.key].p50
-        if found.parts[part.key].p90 > 0:
+        usual = forecast.parts[part.key].p50
+        if forecast.parts[part.key].p90 > 0:
             rows.append((part.title, f"${usual:,.{digits}f}" if usual >= least else f"< ${least:.{digits}f}"))
     return rows
 
@@ -171,14 +172,14 @@ def format_count_range(band: Band) -> Ranged:
     return Ranged(*texts)
 
 
-def spread(matter: Any, found: Forecast) -> str:
+def spread(matter: Any, forecast: Forecast) -> str:
     """Return the effect of a number's range on the job's cost, or on its time if it costs nothing."""
-    ends: Sequence[float] = matter.minutes if found.costs_nothing else matter.dollars
+    ends: Sequence[float] = matter.minutes if forecast.costs_nothing else matter.dollars
     low, high = sorted(ends)
     band = Band(low, (low + high) / 2, high)
-    texts = time(band) if found.costs_nothing else money(band)
+    texts = time(band) if forecast.costs_nothing else money(band)
     unit = texts.usual.partition(" ")[2]
-    return f"{texts.low}–{texts.high} {unit}" if found.costs_nothing else f"${texts.low}–{texts.high}"
+    return f"{texts.low}–{texts.high} {unit}" if forecast.costs_nothing else f"${texts.low}–{texts.high}"
 
 
 def _short(value: float) -> str:

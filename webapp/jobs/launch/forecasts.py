@@ -140,20 +140,20 @@ def _lesson(logs: list[float]) -> Lesson:
     return Lesson(len(logs), math.exp(weight * fmean(logs)), pstdev(logs))
 
 
-def apply_lessons(found: Forecast, lessons: Lessons, budget_usd: float) -> Forecast:
+def apply_lessons(forecast: Forecast, lessons: Lessons, budget_usd: float) -> Forecast:
     """Return the forecast corrected by past runs; unchanged if there are none."""
     runs = lessons.cost.runs
     if not runs:
-        return found
-    dollars, whole = lessons.cost.apply(found.dollars), lessons.cost.apply(found.whole_dollars)
+        return forecast
+    dollars, whole = lessons.cost.apply(forecast.dollars), lessons.cost.apply(forecast.whole_dollars)
     capped = Band(*(min(quantile, budget_usd) for quantile in (dollars.p10, dollars.p50, dollars.p90)))
     assumption = f"Learned from {plural(runs, 'past run')} of the same kind in this project."
     return replace(
-        found,
+        forecast,
         dollars=capped,
         whole_dollars=whole,
-        minutes=lessons.time.apply(found.minutes),
-        assumptions=(*found.assumptions, assumption),
+        minutes=lessons.time.apply(forecast.minutes),
+        assumptions=(*forecast.assumptions, assumption),
     )
 
 
@@ -170,14 +170,14 @@ def store_forecast(job: Job, *, clock: Clock = SYSTEM_CLOCK) -> LaunchForecast |
     try:
         spec = job.parsed_spec()
         lessons = lessons_of(job.project, spec)
-        found = apply_lessons(forecast_of(spec), lessons, float(spec.budget_usd))
+        forecast = apply_lessons(forecast_of(spec), lessons, float(spec.budget_usd))
         least = first_round_picodollars(spec.training, spec.platform)
     except (NoForecast, PriceError, ValueError) as error:
         log.info("no forecast of %s: %s", job.pk, error)
         return None
-    if found.costs_nothing or found.rounds.p90 == 0:
+    if forecast.costs_nothing or forecast.rounds.p90 == 0:
         return None
-    dollars, minutes = found.dollars, found.minutes
+    dollars, minutes = forecast.dollars, forecast.minutes
     row, _ = LaunchForecast.objects.get_or_create(
         job=job,
         defaults={
@@ -195,7 +195,7 @@ def store_forecast(job: Job, *, clock: Clock = SYSTEM_CLOCK) -> LaunchForecast |
             "first_round_picodollars": least,
             "parts": {
                 part: round(band.p50 * lessons.cost.factor * PICODOLLARS_PER_USD)
-                for part, band in found.parts.items()
+                for part, band in forecast.parts.items()
                 if band.p50 > 0
             },
         },
@@ -217,26 +217,26 @@ class ForecastCalibration:
 def calibration(project: Any = None, last: int = FORECASTS_LOOKED_AT) -> ForecastCalibration | None:
     """Return the calibration of the last jobs (of a project) that ended by themselves; None if there are too few."""
     rows = _of_finished_jobs(**({} if project is None else {"job__project": project}))[:last]
-    found = [row for row in rows if row.job.platform_s > 0]
-    if len(found) < FORECASTS_AT_LEAST:
+    timed = [row for row in rows if row.job.platform_s > 0]
+    if len(timed) < FORECASTS_AT_LEAST:
         return None
-    pairs = [(row, _paid(row)) for row in found]
+    pairs = [(row, _paid(row)) for row in timed]
     return ForecastCalibration(
-        forecasts=len(found),
+        forecasts=len(timed),
         inside=sum(row.cost_p10_picodollars <= paid <= row.cost_p90_picodollars for row, paid in pairs)
-        / len(found),
-        time_inside=sum(row.time_p10_s <= row.job.platform_s <= row.time_p90_s for row in found) / len(found),
+        / len(timed),
+        time_inside=sum(row.time_p10_s <= row.job.platform_s <= row.time_p90_s for row in timed) / len(timed),
         cost_error=median(abs(paid / row.cost_p50_picodollars - 1) for row, paid in pairs),
-        time_error=median(abs(row.job.platform_s / row.time_p50_s - 1) for row in found),
+        time_error=median(abs(row.job.platform_s / row.time_p50_s - 1) for row in timed),
     )
 
 
 def calibration_sentence(project: Any = None) -> str:
     """Return the calibration as a sentence; empty if there are too few jobs."""
-    found = calibration(project)
-    if found is None:
+    figures = calibration(project)
+    if figures is None:
         return ""
     return (
-        f"Of the last {found.forecasts} forecasts of costs {100 * found.inside:.0f} % were inside their range"
-        f" (80 % are meant to be), off by {100 * found.cost_error:.0f} % in the middle."
+        f"Of the last {figures.forecasts} forecasts of costs {100 * figures.inside:.0f} % were inside their range"
+        f" (80 % are meant to be), off by {100 * figures.cost_error:.0f} % in the middle."
     )

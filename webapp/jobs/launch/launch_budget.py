@@ -71,8 +71,8 @@ def free_for_next_round(job: Job, now: datetime) -> int:
 
 def _expected(project: Any, spec: JobSpec, limit: int) -> int:
     try:
-        found = learned_forecast(project, _any_of_its_seeds(spec))
-        return min(limit, round(found.dollars.p90 * PICODOLLARS_PER_USD))
+        forecast = learned_forecast(project, _any_of_its_seeds(spec))
+        return min(limit, round(forecast.dollars.p90 * PICODOLLARS_PER_USD))
     except NoForecast:
         return limit
 

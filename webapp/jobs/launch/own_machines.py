@@ -39,8 +39,8 @@ class ClusterRequirements(Requirements):
         return _cluster_obstacle(cast(RayOptions, spec.platform))
 
     def missing_credentials(self, spec: JobSpec, problems: Sequence[SpecProblem]) -> Sequence[SpecProblem]:
-        found = self.unsafe(spec) or self.obstacle(spec)
-        return [found] if found else []
+        obstacle = self.unsafe(spec) or self.obstacle(spec)
+        return [obstacle] if obstacle else []
 
 
 def _unnamed_cluster(options: RayOptions) -> SpecProblem | None:

@@ -78,8 +78,8 @@ class ListQuery:
 def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     """List the project's jobs. With ?rows=1 only the table's rows, for live updates."""
     query = ListQuery.of(request.GET)
-    found = run_table.find_jobs(project, query.terms, query.order, SYSTEM_CLOCK.now())
-    ids = found.values_list("pk", flat=True)
+    matching = run_table.find_jobs(project, query.terms, query.order, SYSTEM_CLOCK.now())
+    ids = matching.values_list("pk", flat=True)
     # Counting a search would read every job, so one query returns both the number and the page.
     folding, listed = fold_list(project, ids, read_all=bool(query.terms))
     page = Paginator(listed, JOBS_A_PAGE).get_page(request.GET.get("page"))

@@ -49,11 +49,11 @@ def load_columns(job_ids: Sequence[str], columns: Sequence[JobColumn]) -> list[J
     rows = Job.objects.filter(pk__in=job_ids).select_related("account", *joined)
     rows = rows.defer("spec", "summary", "note").annotate(training_kind=TRAINING_KIND)
     rows = rows.prefetch_related(*sorted(reads & {"tags", "groups"}))
-    found = {job.pk: job for job in rows}
+    by_pk = {job.pk: job for job in rows}
     if any(column.key == CURVE for column in columns):
-        for pk, scores in scores_of(found.values()).items():
-            found[pk].scores = scores  # type: ignore[attr-defined]
-    return [found[job_id] for job_id in job_ids if job_id in found]
+        for pk, scores in scores_of(by_pk.values()).items():
+            by_pk[pk].scores = scores  # type: ignore[attr-defined]
+    return [by_pk[job_id] for job_id in job_ids if job_id in by_pk]
 
 
 def saved_views(project: Any) -> list[SavedView]:

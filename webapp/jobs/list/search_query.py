@@ -157,10 +157,10 @@ def condition(term: Term, now: datetime) -> Q:
     """Return the jobs that a term matches. Those of `cost` carry it as an annotation."""
     if not term.values:
         return _compare(term, now)
-    found = Q()
+    query = Q()
     for value in term.values:
-        found |= _word(term.key, value)
-    return found
+        query |= _word(term.key, value)
+    return query
 
 
 def _word(key: str, value: str) -> Q:

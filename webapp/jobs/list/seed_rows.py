@@ -50,23 +50,23 @@ class Folding(NamedTuple):
         return [self.seeds.get(job_id, job_id) for job_id in job_ids if job_id not in self.hidden]
 
 
-def fold_seeds(project: Any, found: Iterable[str]) -> list[str | Seeds] | None:
+def fold_seeds(project: Any, wanted: Iterable[str]) -> list[str | Seeds] | None:
     """Return the entries of a list of jobs. None, without reading which were found, if the project has no groups."""
     names = _names(project)
     if not names:
         return None
-    job_ids = list(found)
+    job_ids = list(wanted)
     return _fold(names, job_ids).entries(job_ids)
 
 
-def fold_list(project: Any, found: Any, *, read_all: bool) -> tuple[Folding, Any]:
+def fold_list(project: Any, wanted: Any, *, read_all: bool) -> tuple[Folding, Any]:
     """Return how a query of ids folds, and the ids that are listed. Without groups these are the query itself, of which
     a page can be read, unless `read_all`.
     """
     names = _names(project)
     if not names:
-        return Folding(), list(found) if read_all else found
-    job_ids = list(found)
+        return Folding(), list(wanted) if read_all else wanted
+    job_ids = list(wanted)
     folding = _fold(names, job_ids)
     return folding, [job_id for job_id in job_ids if job_id not in folding.hidden]
 
@@ -86,8 +86,8 @@ def _fold(names: Mapping[str, tuple[int, str]], job_ids: Iterable[str]) -> Foldi
 def _names(project: Any) -> dict[str, tuple[int, str]]:
     """Return group and name without the seed, by job; of a job in several groups, the first."""
     rows = JobGroup.jobs.through.objects.filter(jobgroup__project=project).order_by("-jobgroup_id")
-    found = rows.values_list("job_id", "jobgroup_id", "job__name")
-    return {job_id: (group_id, without_seed(name)) for job_id, group_id, name in found}
+    links = rows.values_list("job_id", "jobgroup_id", "job__name")
+    return {job_id: (group_id, without_seed(name)) for job_id, group_id, name in links}
 
 
 def job_ids_of(entries: Sequence[str | Seeds]) -> list[str]:

@@ -81,8 +81,8 @@ def _best(job: Job) -> tuple[str, str, int, int, datetime] | None:
 
 
 def _steps(job: Job, rounds: Iterable[int]) -> dict[int, int]:
-    found = Round.objects.filter(job=job, round_no__in=set(rounds))
-    return dict(found.values_list("round_no", "report__total_env_steps"))
+    steps = Round.objects.filter(job=job, round_no__in=set(rounds))
+    return dict(steps.values_list("round_no", "report__total_env_steps"))
 
 
 def _means(job: Job, rounds: Iterable[int]) -> dict[int, float]:
@@ -136,12 +136,12 @@ def _model_files(job: Job, path: Path, sha256: str) -> dict[str, bytes]:
 
     try:
         judged = find_judgement(job, path, sha256)
-        found = trained_model(
+        model = trained_model(
             path, name=job.name, cost=_cost(job, "epochs"), simulated=job.simulated, judged=judged
         )
     except MissingData as missing:
         raise CheckpointError(f"{missing} Without it the model's columns are not known.") from None
-    return package(found)
+    return package(model)
 
 
 def _score_of(job: Job, spec: TrainingSpec, round_no: int) -> EvaluationScore | None:

@@ -132,14 +132,14 @@ def _report(path: Path, judged: Metrics, round_no: int) -> ModelReport:
     )
 
 
-def _figures(found: Metrics, manifest: Manifest) -> list[Figure]:
+def _figures(metrics: Metrics, manifest: Manifest) -> list[Figure]:
     rows = [
-        _figure("Accuracy", found.accuracy, f"{majority_accuracy(manifest):.3f}"),
-        _figure("Loss", found.loss, f"{majority_loss(manifest):.4f}", decimals=4),
+        _figure("Accuracy", metrics.accuracy, f"{majority_accuracy(manifest):.3f}"),
+        _figure("Loss", metrics.loss, f"{majority_loss(manifest):.4f}", decimals=4),
     ]
-    return rows if found.auc is None else [*rows, _figure("Area under the ROC curve", found.auc, "0.500")]
+    return rows if metrics.auc is None else [*rows, _figure("Area under the ROC curve", metrics.auc, "0.500")]
 
 
-def _figure(title: str, found: Interval, majority: str, decimals: int = 3) -> Figure:
-    value, low, high = (format_score(score, decimals) for score in (found.value, found.low, found.high))
+def _figure(title: str, metric: Interval, majority: str, decimals: int = 3) -> Figure:
+    value, low, high = (format_score(score, decimals) for score in (metric.value, metric.low, metric.high))
     return Figure(title, value, f"{low}–{high}", majority)

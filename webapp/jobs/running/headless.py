@@ -82,8 +82,8 @@ class Headless:
         self._spec = spec
         if spec.needs_connection:
             raise SpecError([_NEEDS_A_PROJECT])
-        if found := platform_obstacle(spec) or obstacle(spec.training):
-            raise SpecError([found])
+        if obstacle_found := platform_obstacle(spec) or obstacle(spec.training):
+            raise SpecError([obstacle_found])
         self._resume = read_checkpoint(resume) if resume is not None else None
         if self._resume is not None:
             Progress.resume(self._resume, spec.training)

@@ -68,14 +68,14 @@ class Notes:
         if isinstance(self._platform, CachingPlatform):
             cache = self._platform.cache
             hits, misses, held = cache.hits, cache.misses, cache.stored_bytes
-        found = (words[:_LETTERS], self._before[0] + hits, self._before[1] + misses, held)
-        if found != self._written:
-            self._written = found
+        written = (words[:_LETTERS], self._before[0] + hits, self._before[1] + misses, held)
+        if written != self._written:
+            self._written = written
             PlatformNote.objects.filter(job_id=self._job_id, epoch=self._epoch).update(
-                held_back=found[0],
-                cache_hits=found[1],
-                cache_misses=found[2],
-                cache_bytes=found[3],
+                held_back=written[0],
+                cache_hits=written[1],
+                cache_misses=written[2],
+                cache_bytes=written[3],
                 at=self._clock.now(),
             )
 

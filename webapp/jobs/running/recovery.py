@@ -84,16 +84,16 @@ def resume_point(
     """
     rows = list(Checkpoint.objects.filter(job_id=job_id).order_by("-round_no"))
     loaded = ((row, load(row)) for row in rows)
-    found = next((ResumePoint(row.round_no, data) for row, data in loaded if data is not None), None)
-    if rows and found is None:
+    point = next((ResumePoint(row.round_no, data) for row, data in loaded if data is not None), None)
+    if rows and point is None:
         raise CheckpointsUnreadable(
             f"The checkpoint of round {rows[0].round_no:,} is recorded, and its file cannot be read in"
             f" {checkpoint_folder(job_id)}. Bring that folder back and the job goes on by itself. If the files are gone"
             " for good, start the job over: it begins again and pays again."
         )
-    skipped = bool(found and rows[0].round_no > found.round_no)
-    _forget_later_rounds(job_id, epoch, found.round_no if found else 0, clock, skipped=skipped)
-    return found
+    skipped = bool(point and rows[0].round_no > point.round_no)
+    _forget_later_rounds(job_id, epoch, point.round_no if point else 0, clock, skipped=skipped)
+    return point
 
 
 @transaction.atomic
@@ -285,8 +285,8 @@ def _waiting(now: datetime) -> list[str]:
         since__lte=now - ASK_AGAIN_AFTER,
     ).order_by("since", "pk")
     here = Q(cloud__in=COMPUTE_HERE)
-    found = [*waiting.exclude(here)[:_JOBS_AT_ONCE], *waiting.filter(here)[:_JOBS_AT_ONCE]]
-    return [job.pk for job in found]
+    jobs = [*waiting.exclude(here)[:_JOBS_AT_ONCE], *waiting.filter(here)[:_JOBS_AT_ONCE]]
+    return [job.pk for job in jobs]
 
 
 def _owing(now: datetime) -> list[Job]:

@@ -130,7 +130,7 @@ def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str 
 def _lines(data: bytes) -> Iterator[LogLine]:
     for raw in data.splitlines():
         try:
-            found = json.loads(raw)
-            yield LogLine(found["at"], found["level"], found["source"], found["text"])
+            document = json.loads(raw)
+            yield LogLine(document["at"], document["level"], document["source"], document["text"])
         except (ValueError, KeyError, TypeError):
             continue  # cut off by a crash of the machine

@@ -95,10 +95,10 @@ class Trackers:
 
     def _final_figures(self, stopped: Stopped) -> dict[str, float]:
         scores = {"evaluation": stopped.evaluated_score, "training": self._last.get(SCORE)}
-        found = {f"final/{name}": score for name, score in scores.items() if score is not None}
+        figures = {f"final/{name}": score for name, score in scores.items() if score is not None}
         if self._spent_name in self._last:
-            found[f"final/{self._spent_name.rpartition('/')[2]}"] = self._last[self._spent_name]
-        return {name: score for name, score in found.items() if math.isfinite(score)}
+            figures[f"final/{self._spent_name.rpartition('/')[2]}"] = self._last[self._spent_name]
+        return {name: score for name, score in figures.items() if math.isfinite(score)}
 
     def _policy(self) -> dict[str, bytes]:
         """The files of the best checkpoint's policy, else of the newest; none if there is none that can be read."""

@@ -64,20 +64,20 @@ class Command(LineCommand):
             raise CommandError(str(error), returncode=2) from None
         today = datetime.now(UTC).date()
         effort = run_parts.QUICK if options["quick"] else run_parts.MachineEffort()
-        found = run_parts.calibration(chosen, effort, stacks.load(stacks.OURS), today, self.tell)
-        for line in report.table(found):
+        measured = run_parts.calibration(chosen, effort, stacks.load(stacks.OURS), today, self.tell)
+        for line in report.table(measured):
             self.tell(line)
-        if not (found.good or options["quick"] or options["anyway"]):
+        if not (measured.good or options["quick"] or options["anyway"]):
             raise CommandError(
-                f"Others kept {100 * found.busy:.0f} % of the cores busy, more than {100 * BUSY_LIMIT:.0f} %: these"
+                f"Others kept {100 * measured.busy:.0f} % of the cores busy, more than {100 * BUSY_LIMIT:.0f} %: these"
                 " figures are no good and were not written. Try again when it is quiet, or write them with --anyway.",
                 returncode=1,
             )
         folder = self._folder(options)
-        heading = report.heading(found, quick=options["quick"])
+        heading = report.heading(measured, quick=options["quick"])
         for name, model in (
-            (options["name"] or f"this-machine-stack-{today}", found.stack),
-            (f"this-machine-{today}", found.profile),
+            (options["name"] or f"this-machine-stack-{today}", measured.stack),
+            (f"this-machine-{today}", measured.profile),
         ):
             write_toml(folder / f"{name}.toml", model, heading)
             self.tell(str(folder / f"{name}.toml"))
@@ -122,11 +122,11 @@ class Command(LineCommand):
 
 
 def _connection(connection_id: str | None) -> Any:
-    found = Connection.objects.select_related("project").filter(pk=connection_id or "").first()
-    if found is None or found.cloud != "aws":
+    connection = Connection.objects.select_related("project").filter(pk=connection_id or "").first()
+    if connection is None or connection.cloud != "aws":
         there = ", ".join(f"{one.pk} ({one.name})" for one in Connection.objects.all() if one.cloud == "aws")
         raise CommandError(
             f"Name the account with --connection ID. There are: {there or 'none yet; connect one under Clouds'}.",
             returncode=2,
         )
-    return found
+    return connection

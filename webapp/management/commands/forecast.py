@@ -25,13 +25,13 @@ class Command(LineCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             spec = read_spec(options["spec"], options["changes"], limits())
-            found = forecast_of(spec)
+            result = forecast_of(spec)
         except (SpecError, NoForecast) as error:
             self.refuse(str(error))
         if options["as_json"]:
-            self.stdout.write(json.dumps(asdict(found)))
+            self.stdout.write(json.dumps(asdict(result)))
             return
-        self.stdout.write(headline(found, spec) + (" (simulated)" if found.simulated else ""))
+        self.stdout.write(headline(result, spec) + (" (simulated)" if result.simulated else ""))
         shown = panel(spec)
         if "refusal" not in shown:
             self._write(shown)

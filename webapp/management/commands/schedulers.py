@@ -164,15 +164,15 @@ class NoProject(ValueError):
 
 def project_named(slug: str) -> Project:
     """The project of that slug, or the only one without a slug. Raises NoProject."""
-    found = list(Project.objects.filter(slug=slug) if slug else Project.objects.all()[:2])
-    if len(found) == 1:
-        return found[0]
+    projects = list(Project.objects.filter(slug=slug) if slug else Project.objects.all()[:2])
+    if len(projects) == 1:
+        return projects[0]
     if slug:
         raise NoProject(f"There is no project {slug!r}.")
     names = ", ".join(Project.objects.values_list("slug", flat=True)[:10])
     raise NoProject(
         f"Name one with --project: {names}."
-        if found
+        if projects
         else "There is no project yet: sign up in the dashboard first."
     )
 

@@ -12,9 +12,9 @@ class Command(BaseCommand):
     help = "Check that the money and the events in the database hold together."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = findings(SYSTEM_CLOCK.shared_now())
-        for finding in found:
+        faults = findings(SYSTEM_CLOCK.shared_now())
+        for finding in faults:
             self.stderr.write(finding)
-        if found:
+        if faults:
             raise SystemExit(1)
         self.stdout.write("Everything adds up.")

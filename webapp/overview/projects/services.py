@@ -63,14 +63,14 @@ def running_sentence(project: Project) -> str:
     """What runs in the project, as a sentence; empty if nothing does."""
     active, trainings = running_jobs(project), len(_running_trainings(project))
     jobs, queued = len(active), sum(job.observed == Observed.QUEUED for job in active)
-    found = [plural(jobs, "job")] if jobs else []
-    found += [plural(trainings, "training of a scheduler", "trainings of schedulers")] if trainings else []
-    if not found:
+    parts = [plural(jobs, "job")] if jobs else []
+    parts += [plural(trainings, "training of a scheduler", "trainings of schedulers")] if trainings else []
+    if not parts:
         return ""
     if queued == jobs + trainings:
-        return f"{found[0]} {'is' if queued == 1 else 'are'} queued in this project."
+        return f"{parts[0]} {'is' if queued == 1 else 'are'} queued in this project."
     waits = f"; {queued:,} of the jobs {'is' if queued == 1 else 'are'} queued" if queued else ""
-    return f"{' and '.join(found)} {'runs' if jobs + trainings == 1 else 'run'} in this project{waits}."
+    return f"{' and '.join(parts)} {'runs' if jobs + trainings == 1 else 'run'} in this project{waits}."
 
 
 def _running_trainings(project: Project) -> list[SchedulerTraining]:

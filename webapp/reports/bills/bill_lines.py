@@ -206,16 +206,16 @@ class _Reading:
         return next(filter(None, named), "").lower().removeprefix("/subscriptions/")[:100]
 
     def _tags(self, row: list[str], document: str) -> dict[str, str]:
-        found = {name: row[at] for name, at in self._tag_columns.items() if at < len(row) and row[at]}
+        own_tags = {name: row[at] for name, at in self._tag_columns.items() if at < len(row) and row[at]}
         if document:
             # Azure omits the braces.
             text = document if document.startswith("{") else f"{{{document}}}"
             try:
                 tags = json.loads(text)
             except (ValueError, RecursionError):
-                return found
-            found |= {_tag_name(str(name)): str(value) for name, value in tags.items()}
-        return found
+                return own_tags
+            own_tags |= {_tag_name(str(name)): str(value) for name, value in tags.items()}
+        return own_tags
 
 
 def _tag_name(column: str) -> str:

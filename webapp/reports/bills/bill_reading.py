@@ -135,7 +135,7 @@ class BillReading(LifeCycle[CloudBill]):
     def due(self, now: datetime) -> list[Any]:
         untidy = self.rows.filter(state=FileState.FAILED, periods__isnull=False)
         outdated = self.rows.filter(state=FileState.READY, replaced__lines__isnull=False)
-        keys = [found.distinct().values_list("pk", flat=True)[:10] for found in (untidy, outdated)]
+        keys = [bills.distinct().values_list("pk", flat=True)[:10] for bills in (untidy, outdated)]
         return [*super().due(now), *keys[0], *keys[1]]
 
 

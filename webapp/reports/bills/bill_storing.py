@@ -50,7 +50,7 @@ class BillAttempt:
     def _periods(self, survey: Survey) -> dict[PeriodKey, BilledPeriod]:
         """The bill's periods as rows, with the stored periods marked that they replace."""
         stored = _stored_periods(self.bill)
-        found: dict[PeriodKey, BilledPeriod] = {}
+        periods: dict[PeriodKey, BilledPeriod] = {}
         replaced: list[int] = []
         for key, coverage in survey.periods.items():
             same = [
@@ -61,7 +61,7 @@ class BillAttempt:
             for period in () if self.bill.replace_anyway else same:
                 _refuse_in_doubt(key, coverage, period)
             if same or coverage.line_count:
-                found[key] = _period_row(self.bill, key, coverage)
+                periods[key] = _period_row(self.bill, key, coverage)
                 replaced += [period.pk for period in same]
 
         def create(rows: list[BilledPeriod]) -> None:
@@ -72,9 +72,9 @@ class BillAttempt:
             self.write()
             BilledPeriod.objects.filter(pk__in=keys).update(replaced_by=self.bill)
 
-        write_in_batches(found.values(), create)
+        write_in_batches(periods.values(), create)
         write_in_batches(replaced, mark)
-        return found
+        return periods
 
     def _write(self, rows: list[BilledLine]) -> None:
         self.write()
@@ -84,10 +84,10 @@ class BillAttempt:
 def _stored_periods(bill: CloudBill) -> dict[tuple[str, date], list[BilledPeriod]]:
     """The project's periods that count, by provider and first day."""
     ready = BilledPeriod.objects.filter(bill__project_id=bill.project_id, bill__state=FileState.READY)
-    found: dict[tuple[str, date], list[BilledPeriod]] = {}
+    stored: dict[tuple[str, date], list[BilledPeriod]] = {}
     for period in ready.exclude(replaced_by__state=FileState.READY).select_related("bill"):
-        found.setdefault((period.provider, period.first_day), []).append(period)
-    return found
+        stored.setdefault((period.provider, period.first_day), []).append(period)
+    return stored
 
 
 def _period_row(bill: CloudBill, key: PeriodKey, coverage: Coverage) -> BilledPeriod:
@@ -157,18 +157,18 @@ class Survey:
 
 def survey_lines(lines: Iterable[CloudCharge | None]) -> Survey:
     """Go through all lines. Raises BillRefused if one cannot be read: half a bill would look like a small one."""
-    found = Survey()
+    survey = Survey()
     for line in lines:
-        found.row_count += 1
+        survey.row_count += 1
         if line is None:
             continue
-        found.days.add(line.day)
-        if len(found.days) > _MOST_DAYS:
+        survey.days.add(line.day)
+        if len(survey.days) > _MOST_DAYS:
             raise BillRefused(f"The file has lines of more than {_MOST_DAYS:,} days. Export it by month.")
         if line.service and _is_tagged(line):
-            found.tagged.add((line.day, line.service))
-        coverage = found.periods.setdefault(_key(line), Coverage(line.day, line.day))
-        if len(found.periods) > _MOST_PERIODS:
+            survey.tagged.add((line.day, line.service))
+        coverage = survey.periods.setdefault(_key(line), Coverage(line.day, line.day))
+        if len(survey.periods) > _MOST_PERIODS:
             raise BillRefused(
                 f"The file has more than {_MOST_PERIODS:,} accounts and billing periods. Export it by month."
             )
@@ -178,7 +178,7 @@ def survey_lines(lines: Iterable[CloudCharge | None]) -> Survey:
             coverage.picodollars += line.picodollars
             if line.service:
                 coverage.services.add(line.service)
-    return found
+    return survey
 
 
 def _key(line: CloudCharge) -> PeriodKey:

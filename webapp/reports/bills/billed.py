@@ -87,14 +87,14 @@ def bills_in(question: Question) -> dict[BilledScope, ServiceBill]:
     if question.prices != "actual":
         return {}  # bills contain only money that is paid
     groups = _lines(question).values_list("project_id", "day", "service", "provider", "job_id", "matched_by")
-    found: dict[BilledScope, ServiceBill] = {}
+    bills: dict[BilledScope, ServiceBill] = {}
     for project_id, day, service, provider, job_id, matched, amount in (
         groups.annotate(amount=Sum("picodollars")).order_by("day", "service").iterator()
     ):
-        bill = found.setdefault(BilledScope(project_id, day, service), ServiceBill(provider, {}, False))
+        bill = bills.setdefault(BilledScope(project_id, day, service), ServiceBill(provider, {}, False))
         bill.by_job[job_id] = bill.by_job.get(job_id, 0) + int(amount)
         bill.is_ours = bill.is_ours or matched != MatchedBy.DAY
-    return found
+    return bills
 
 
 def has_bills(question: Question) -> bool:

@@ -78,13 +78,13 @@ def compare_bills(question: Question) -> tuple[list[Compared], Compared]:
 def _ours(question: Question) -> dict[tuple[date, str], int]:
     """What Starling metered of services that a cloud bills; no bill covers a user's own machine."""
     costs = Costs(question, with_services=True)
-    found: dict[tuple[date, str], int] = defaultdict(int)
+    ours: dict[tuple[date, str], int] = defaultdict(int)
     for part in costs.parts:
         service = billed_service(part.sku or "", part.facts.provider)
         metered = part.picodollars if part.metered is None else part.metered
         if service.provider != LOCAL and metered:
-            found[part.day, service.name] += metered
-    return dict(found)
+            ours[part.day, service.name] += metered
+    return dict(ours)
 
 
 _FAR = 10
@@ -132,8 +132,8 @@ def far_off(parts: Iterable[CostPart]) -> list[BillDifference]:
             metered[name] = metered.get(name, 0) + part.metered
             billed[name] = billed.get(name, 0) + part.picodollars
     whole = abs(sum(billed.values()))
-    found = [BillDifference(name, metered[name], billed[name]) for name in billed]
-    large = [one for one in found if abs(one.metered - one.billed) * _SMALL > whole]
+    differences = [BillDifference(name, metered[name], billed[name]) for name in billed]
+    large = [one for one in differences if abs(one.metered - one.billed) * _SMALL > whole]
     far = [one for one in large if one.is_far]
     return sorted(far, key=lambda one: -abs(one.metered - one.billed))
 

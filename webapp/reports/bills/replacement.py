@@ -83,9 +83,9 @@ def period_sentences(bill: CloudBill) -> list[str]:
     replaced: dict[tuple[str, date], list[BilledPeriod]] = {}
     for period in bill.replaced.all():
         replaced.setdefault((period.provider, period.first_day), []).append(period)
-    found = [_sentence(period, replaced) for period in bill.periods.all()]
-    more = len(found) - _PERIODS_SHOWN
-    return found if more <= 0 else [*found[:_PERIODS_SHOWN], f"And {more:,} more accounts and periods."]
+    lines = [_sentence(period, replaced) for period in bill.periods.all()]
+    more = len(lines) - _PERIODS_SHOWN
+    return lines if more <= 0 else [*lines[:_PERIODS_SHOWN], f"And {more:,} more accounts and periods."]
 
 
 def _sentence(period: BilledPeriod, replaced: Mapping[tuple[str, date], list[BilledPeriod]]) -> str:

@@ -60,10 +60,10 @@ def _amount(picodollars: int | None) -> str:
 
 def _calls(costs: Costs, on_progress: OnProgress) -> Iterator[str]:
     yield text_of([[column.name for column in call_columns(costs)]])
-    found = calls(costs)
+    calls_left = calls(costs)
     total = metered = done = 0
     texts: dict[str, tuple[str, ...]] = {}
-    while batch := list(islice(found, LINES_AT_ONCE)):
+    while batch := list(islice(calls_left, LINES_AT_ONCE)):
         total += sum(call.picodollars for call in batch)
         metered += sum(call.metered or 0 for call in batch)
         done += len(batch)

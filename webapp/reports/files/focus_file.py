@@ -143,8 +143,8 @@ def harmless_of(cell: Any) -> str:
 def _accounts(costs: Costs) -> dict[str, BillingAccount]:
     """The account of each connection that jobs ran on, by connection id."""
     wanted = {facts.connection for facts in costs.facts.values()}
-    found = Connection.objects.filter(pk__in=wanted).values_list("pk", "account_id", "name", "prefix")
-    return {pk: BillingAccount(account or pk, name, prefix) for pk, account, name, prefix in found}
+    accounts = Connection.objects.filter(pk__in=wanted).values_list("pk", "account_id", "name", "prefix")
+    return {pk: BillingAccount(account or pk, name, prefix) for pk, account, name, prefix in accounts}
 
 
 Bought = dict[tuple[str, str, str, str, str], _Bought]
@@ -152,7 +152,7 @@ Bought = dict[tuple[str, str, str, str, str], _Bought]
 
 def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
     """What a job bought, by hour, basis, SKU, unit and rented resource; and the number of its charges."""
-    found: Bought = {}
+    bought: Bought = {}
     read = 0
     charges = settled(costs.question).filter(account__job_id=facts.id).annotate(hour=UtcHour("resolved_at"))
     # Only rent names its resource. Parsing the usage of every call would take far longer than reading the charges.
@@ -165,12 +165,12 @@ def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
         rest = amount
         for line in lines:
             rest -= line["picodollars"]
-            one = found.setdefault((hour, basis, line["sku"], line["unit"], rent), _Bought())
+            one = bought.setdefault((hour, basis, line["sku"], line["unit"], rent), _Bought())
             one.picodollars += line["picodollars"]
             one.quantity += Decimal(line["quantity"])
         if rest:
-            found.setdefault((hour, basis, "", "", rent), _Bought()).picodollars += rest
-    return found, read
+            bought.setdefault((hour, basis, "", "", rent), _Bought()).picodollars += rest
+    return bought, read
 
 
 def _share_bills(costs: Costs, facts: JobFacts, bought: Bought) -> None:

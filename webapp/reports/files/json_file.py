@@ -42,9 +42,9 @@ def _table(costs: Costs) -> Generator[str, None, dict[str, Any]]:
 def _calls(costs: Costs, on_progress: Callable[[int], None]) -> Generator[str, None, dict[str, Any]]:
     columns = call_columns(costs)
     names = _names(columns)
-    found = calls(costs)
+    calls_left = calls(costs)
     total = done = 0
-    while batch := list(islice(found, LINES_AT_ONCE)):
+    while batch := list(islice(calls_left, LINES_AT_ONCE)):
         rows = [call_cells(call)[: len(columns)] for call in batch]
         total += sum(row[COST_OF_CALL] for row in rows)
         comma = "," if done else ""

@@ -34,24 +34,24 @@ _LABEL_WIDTH, _FIGURE_WIDTH = 52.0, 34.0
 
 def over_time(paper: FPDF, costs: Costs) -> None:
     """Draw a bar for each day, or for several days if there are many."""
-    found = bars_of(costs.by_day(), _MOST_BARS)
-    days = (found.bars[0].last - found.bars[0].first).days + 1
+    bars = bars_of(costs.by_day(), _MOST_BARS)
+    days = (bars.bars[0].last - bars.bars[0].first).days + 1
     _title(paper, f"Spend over time, a bar for {'each day' if days == 1 else f'{days} days'}", _HEIGHT + 16)
     top, left, width = paper.get_y() + 2, MARGIN + _AXIS, WIDTH - _AXIS
     paper.set_font(size=7.5)
     paper.set_text_color(*GREY)
     paper.set_draw_color(*LINE)
     paper.set_line_width(0.15)
-    for level in found.levels:
-        y = top + _HEIGHT * (1 - level / found.highest)
+    for level in bars.levels:
+        y = top + _HEIGHT * (1 - level / bars.highest)
         paper.line(left, y, left + width, y)
         paper.set_xy(MARGIN, y - 2)
         paper.cell(_AXIS - 2, 4, format_axis_usd(level), align="R")
-    slot = width / max(1, len(found.bars))
+    slot = width / max(1, len(bars.bars))
     paper.set_fill_color(*ACCENT)
-    every = -(-len(found.bars) // _LABELS)
-    for number, (first, _, amount) in enumerate(found.bars):
-        height = _HEIGHT * amount / found.highest
+    every = -(-len(bars.bars) // _LABELS)
+    for number, (first, _, amount) in enumerate(bars.bars):
+        height = _HEIGHT * amount / bars.highest
         x = left + slot * number
         if amount:
             paper.rect(x + slot * 0.14, top + _HEIGHT - height, slot * 0.72, height, style="F")

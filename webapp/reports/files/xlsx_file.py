@@ -70,8 +70,8 @@ class _Looks:
         if kind == "text":
             return self.bold if bold else None
         name = f"{kind}_bold" if bold else kind
-        found: Format = getattr(self, name)
-        return found
+        format_: Format = getattr(self, name)
+        return format_
 
 
 def dollars(picodollars: int) -> float:
@@ -126,13 +126,13 @@ def _calls(book: Workbook, looks: _Looks, costs: Costs, on_progress: OnProgress)
     columns = [call_columns(costs)[at] for at in wanted]
     cost_at = wanted.index(COST_OF_CALL)
     kinds = [column.kind for column in columns]
-    found = calls(costs)
+    calls_left = calls(costs)
     total = done = number = 0
     while True:
         number += 1
         sheet = _sheet(book, looks, "Calls" if number == 1 else f"Calls {number}", columns)
         last = 0
-        for last, call in enumerate(islice(found, ROWS_A_SHEET), start=1):
+        for last, call in enumerate(islice(calls_left, ROWS_A_SHEET), start=1):
             cells = call_cells(call)
             for at, (place, kind) in enumerate(zip(wanted, kinds, strict=True)):
                 if kind == "text":

@@ -88,10 +88,10 @@ def calibrate_account(
         finally:
             platform.close()
         about = CalibratedAccount(connection.region, inner.limits.concurrent, connection.emulated)
-    found = account_profile(
+    measured = account_profile(
         samples, about, profiles.load(_BASE), stacks.load(stacks.OURS), clock.now().astimezone(UTC).date()
     )
-    return MeasuredAccount(found, samples, ledger.spend().spent_picodollars)
+    return MeasuredAccount(measured, samples, ledger.spend().spent_picodollars)
 
 
 def _and_look(account: AccountLease, tell: Callable[[str], None]) -> Callable[[str], None]:
@@ -105,8 +105,8 @@ def _and_look(account: AccountLease, tell: Callable[[str], None]) -> Callable[[s
     return on_line
 
 
-def write(found: MeasuredAccount, connection: Connection, folder: Path, today: datetime) -> Path:
+def write(measured: MeasuredAccount, connection: Connection, folder: Path, today: datetime) -> Path:
     """Write a dated file, which forms and commands then offer; returns its path."""
     path = folder / f"{_BASE}-{connection.region}-{connection.pk.replace('_', '-')}-{today:%Y-%m-%d}.toml"
-    write_toml(path, found.profile, found.heading)
+    write_toml(path, measured.profile, measured.heading)
     return path

@@ -33,10 +33,10 @@ def profiles_of(project: Any, connection: Connection | None) -> QuerySet[MemoryP
 
 def profile_in(project: Any, connection: Connection | None, profile_id: int) -> MemoryProfile:
     """That profile of the account, or of the simulated cloud; Http404 for any other."""
-    found = profiles_of(project, connection).filter(pk=profile_id).first()
-    if found is None:
+    profile = profiles_of(project, connection).filter(pk=profile_id).first()
+    if profile is None:
         raise Http404("There is no such profile of this account in this project.")
-    return found
+    return profile
 
 
 def runs_of(profile: MemoryProfile) -> list[ProfiledCall]:

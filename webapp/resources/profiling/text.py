@@ -33,20 +33,20 @@ class ProfileResult(NamedTuple):
 
 def result_of(profile: MemoryProfile) -> ProfileResult:
     sizes = sizes_of(queries.runs_of(profile))
-    found = choice(sizes)
+    chosen = choice(sizes)
     good = [one for one in sizes if not one.failure]
     fastest_s = min((one.seconds_per_million for one in good), default=0.0)
     cheapest = min((one.picodollars_per_million for one in good), default=0)
-    rows = [_row(one, found, fastest_s, cheapest) for one in sizes]
+    rows = [_row(one, chosen, fastest_s, cheapest) for one in sizes]
     # No size is chosen before the end: the next one may be better.
-    return ProfileResult(rows, found if profile.state == ProfileState.DONE else None)
+    return ProfileResult(rows, chosen if profile.state == ProfileState.DONE else None)
 
 
-def _row(size: Size, found: MemoryChoice | None, fastest_s: float, cheapest: int) -> ProfileRow:
+def _row(size: Size, chosen: MemoryChoice | None, fastest_s: float, cheapest: int) -> ProfileRow:
     good = not size.failure
     return ProfileRow(
         size.memory_mb,
-        found is not None and found.memory_mb == size.memory_mb,
+        chosen is not None and chosen.memory_mb == size.memory_mb,
         size.seconds_per_million,
         size.picodollars_per_million,
         size.start_s,
@@ -59,15 +59,15 @@ def _row(size: Size, found: MemoryChoice | None, fastest_s: float, cheapest: int
 
 def into_the_form(profile: MemoryProfile) -> dict[str, str]:
     """Initial values for the job's form: the chosen memory and the profile's environment; empty without a choice."""
-    found = result_of(profile).choice
-    if found is None:
+    pick = result_of(profile).choice
+    if pick is None:
         return {}
     place = (
         {"profile": "lambda"} if profile.connection_id is None else {"connection": str(profile.connection_id)}
     )
     plan = profile.parsed_plan
     copies = {"copies": str(plan.environments_per_actor)} if plan.environments_per_actor > 1 else {}
-    return {"memory_mb": str(found.memory_mb), "environment": plan.environment.id, **copies, **place}
+    return {"memory_mb": str(pick.memory_mb), "environment": plan.environment.id, **copies, **place}
 
 
 def profile_status(profile: MemoryProfile | None, now: datetime) -> Status:
@@ -80,12 +80,12 @@ def profile_status(profile: MemoryProfile | None, now: datetime) -> Status:
         return Status("running", "arrow-repeat", "Profiling", _progress(profile), True)
     if profile.problem:
         return Status("failed", "x-octagon-fill", "Not done", profile.problem)
-    found = result_of(profile).choice
-    if found is None:
+    pick = result_of(profile).choice
+    if pick is None:
         return Status(
             "failed", "x-octagon-fill", "No result", "No size could be measured; the table says why."
         )
-    return Status("ok", "check-circle-fill", "Profiled", found.why)
+    return Status("ok", "check-circle-fill", "Profiled", pick.why)
 
 
 def _progress(profile: MemoryProfile) -> str:

@@ -116,15 +116,15 @@ def _cost(connection: Connection | None, form: ProfileForm) -> dict[str, Any]:
 
 
 def _result(project: Project, connection: Connection | None, latest: MemoryProfile | None) -> dict[str, Any]:
-    found = result_of(latest) if latest else None
+    result = result_of(latest) if latest else None
     return {
         "connection": connection,
         "where": connection.pk if connection else queries.SIMULATED,
         "profile": latest,
         "plan": latest.parsed_plan if latest else None,
         "status": profile_status(latest, SYSTEM_CLOCK.now()),
-        "rows": found.rows if found else [],
-        "choice": found.choice if found else None,
+        "rows": result.rows if result else [],
+        "choice": result.choice if result else None,
         "step_rows": step_rows(latest.steps) if latest else [],
         "into_the_form": _address_of_the_form(project, latest),
     }

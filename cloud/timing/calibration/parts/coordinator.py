@@ -41,14 +41,14 @@ def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     of actors, and the number of rounds.
     """
     warm_learner()
-    found: dict[str, list[float]] = {"local": [], "simulated": []}
+    times: dict[str, list[float]] = {"local": [], "simulated": []}
     for repeat in range(arguments["repeats"] + 1):
-        for kind, times_ms in found.items():
+        for kind, times_ms in times.items():
             few, many = arguments["actors"]
             taken_s = {actors: _round_s(kind, actors, arguments["rounds"]) for actors in (few, many)}
             if repeat:
                 times_ms.append(1000.0 * (taken_s[many] - taken_s[few]) / (many - few))
-    return dict(found)
+    return dict(times)
 
 
 def _round_s(kind: str, actors: int, rounds: int) -> float:

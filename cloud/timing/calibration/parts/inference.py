@@ -45,11 +45,11 @@ def measure(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mlps() -> list[dict[str, Any]]:
-    found = []
+    cases = []
     for environment, hidden in _MLPS:
         spaces, network = ENTRIES[environment].spaces(4), MLP(hidden=hidden)
-        found += [_case("mlp", network, spaces, batch) for batch in _BATCHES["mlp"]]
-    return found
+        cases += [_case("mlp", network, spaces, batch) for batch in _BATCHES["mlp"]]
+    return cases
 
 
 def _cnns() -> list[dict[str, Any]]:

@@ -41,8 +41,8 @@ def _together(kind: str, count: int, seconds: float) -> list[float]:
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(count)
     with ProcessPoolExecutor(count, context, initializer=_meet_at, initargs=(barrier,)) as learners:
-        found = [learners.submit(_learn, kind, seconds) for _ in range(count)]
-        return [one.result() for one in found]
+        futures = [learners.submit(_learn, kind, seconds) for _ in range(count)]
+        return [one.result() for one in futures]
 
 
 def _meet_at(barrier: Barrier) -> None:

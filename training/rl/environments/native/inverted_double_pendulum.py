@@ -36,9 +36,9 @@ class InvertedDoublePendulum(Robot):
             shown[3:5],
             shown[5:],
         )
-        found = np.zeros(4 + len(self._clipped))
-        self._tip_found, self._unclipped, self._found = found[1:4], found[4:], found[:7]
-        self._speeds, self._pushes = found[4:7], found[7:]
+        state = np.zeros(4 + len(self._clipped))
+        self._tip_found, self._unclipped, self._found = state[1:4], state[4:], state[:7]
+        self._speeds, self._pushes = state[4:7], state[7:]
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
         self._ctrl[...] = action
