@@ -90,7 +90,7 @@ def models() -> dict[str, list[Parameter]]:
 def scopes() -> dict[str, str]:
     """The scope that each described operation requires, by its id."""
     return {
-        operation.operation_id or api.get_openapi_operation_id(operation): _scope_of(operation.auth_callbacks)
+        api.get_openapi_operation_id(operation): _scope_of(operation.auth_callbacks)
         for bound in api._get_bound_routers()
         for view in bound.path_operations.values()
         for operation in view.operations

@@ -75,7 +75,7 @@ class Api(NinjaAPI):
         return Description(self, prefix, settings.STARLING_BASE_URL)
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
-        """The name of its function, for routes that declare none."""
+        """The name of its function."""
         return operation.view_func.__name__
 
 

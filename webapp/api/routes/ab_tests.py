@@ -73,27 +73,21 @@ class ABTestShape(Shape):
     url: str
 
 
-@router.get(_ALL, operation_id="list_ab_tests", summary="A/B tests of the project, newest first")
-def list_tests(project: ViewersProject) -> list[ABTestShape]:
+@router.get(_ALL, summary="A/B tests of the project, newest first")
+def list_ab_tests(project: ViewersProject) -> list[ABTestShape]:
     """At most 50."""
     tests = list(services.in_project(project)[:_MOST_TESTS])
     results = results_of_tests(tests)
     return [_shape(project, test, results[test.pk]) for test in tests]
 
 
-@router.get(f"{_ALL}/{{test_id}}", operation_id="get_ab_test", summary="One A/B test")
-def get_test(project: ViewersProject, test_id: RowId) -> ABTestShape:
+@router.get(f"{_ALL}/{{test_id}}", summary="One A/B test")
+def get_ab_test(project: ViewersProject, test_id: RowId) -> ABTestShape:
     return _alone(project, _test_in(project, test_id))
 
 
-@router.post(
-    _ALL,
-    auth=Token("jobs"),
-    response=201,
-    operation_id="start_ab_test",
-    summary="Ask whether a job is better with one change",
-)
-def start_test(
+@router.post(_ALL, auth=Token("jobs"), response=201, summary="Ask whether a job is better with one change")
+def start_ab_test(
     project: EditorsProject,
     person: Person,
     response: HttpResponse,
@@ -119,13 +113,8 @@ def start_test(
     return shape
 
 
-@router.post(
-    f"{_ALL}/{{test_id}}/stop",
-    auth=Token("jobs"),
-    operation_id="stop_ab_test",
-    summary="Stop an A/B test and its runs",
-)
-def stop_test(project: EditorsProject, person: Person, test_id: RowId) -> ABTestShape:
+@router.post(f"{_ALL}/{{test_id}}/stop", auth=Token("jobs"), summary="Stop an A/B test and its runs")
+def stop_ab_test(project: EditorsProject, person: Person, test_id: RowId) -> ABTestShape:
     return _alone(project, services.stop_test(test=_test_in(project, test_id), user=person))
 
 

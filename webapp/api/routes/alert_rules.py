@@ -33,21 +33,13 @@ class RuleShape(Shape):
     created_at: datetime
 
 
-@router.get(
-    "/projects/{slug}/alert-rules", operation_id="list_alert_rules", summary="Alert rules of the project"
-)
-def list_rules(project: ViewersProject) -> list[RuleShape]:
+@router.get("/projects/{slug}/alert-rules", summary="Alert rules of the project")
+def list_alert_rules(project: ViewersProject) -> list[RuleShape]:
     return [RuleShape.of(rule) for rule in queries.rules_of(project)]
 
 
-@router.post(
-    "/projects/{slug}/alert-rules",
-    auth=Token("jobs"),
-    response=201,
-    operation_id="add_alert_rule",
-    summary="Add an alert rule",
-)
-def add_rule(project: EditorsProject, person: Person, rule: NewRule) -> RuleShape:
+@router.post("/projects/{slug}/alert-rules", auth=Token("jobs"), response=201, summary="Add an alert rule")
+def add_alert_rule(project: EditorsProject, person: Person, rule: NewRule) -> RuleShape:
     """The same rule again is the one there is."""
     try:
         made = rules.add_rule(project=project, user=person, text=rule.text)
@@ -57,12 +49,8 @@ def add_rule(project: EditorsProject, person: Person, rule: NewRule) -> RuleShap
 
 
 @router.delete(
-    "/projects/{slug}/alert-rules/{rule_id}",
-    auth=Token("jobs"),
-    response=204,
-    operation_id="remove_alert_rule",
-    summary="Remove an alert rule",
+    "/projects/{slug}/alert-rules/{rule_id}", auth=Token("jobs"), response=204, summary="Remove an alert rule"
 )
-def remove_rule(project: EditorsProject, rule_id: RowId) -> None:
+def remove_alert_rule(project: EditorsProject, rule_id: RowId) -> None:
     """Its open alerts end."""
     rules.remove_rule(rule=queries.rule_in(project, rule_id))

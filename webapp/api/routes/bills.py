@@ -94,14 +94,8 @@ def list_bills(project: ViewersProject, after: After = 0, limit: Limit = 50) -> 
     return oldest_first(queries.bills_of(project), after, limit, _bill)
 
 
-@router.post(
-    "/projects/{slug}/bills",
-    auth=Token("manage"),
-    response=202,
-    operation_id="upload_bill",
-    summary="Upload a cloud's bill",
-)
-def hand_bill_over(
+@router.post("/projects/{slug}/bills", auth=Token("manage"), response=202, summary="Upload a cloud's bill")
+def upload_bill(
     project: OwnersProject,
     person: Person,
     response: HttpResponse,
@@ -117,17 +111,13 @@ def hand_bill_over(
     return _bill(bill)
 
 
-@router.get("/projects/{slug}/bills/{bill_id}", url_name="get_bill", summary="One cloud's bill")
+@router.get("/projects/{slug}/bills/{bill_id}", summary="One cloud's bill")
 def get_bill(project: ViewersProject, bill_id: RowId) -> BillShape:
     return _bill(queries.bill_in(project, bill_id))
 
 
-@router.get(
-    "/projects/{slug}/difference",
-    operation_id="get_billed_difference",
-    summary="Metered costs compared with clouds' bills",
-)
-def get_difference(project: ViewersProject, first_day: date, last_day: date) -> BilledDifference:
+@router.get("/projects/{slug}/difference", summary="Metered costs compared with clouds' bills")
+def get_billed_difference(project: ViewersProject, first_day: date, last_day: date) -> BilledDifference:
     """By day and service. Bills contain only real money."""
     rows, total = compare_bills(question_of(project, first_day=first_day, last_day=last_day))
     return BilledDifference(

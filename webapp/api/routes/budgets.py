@@ -22,8 +22,8 @@ from webapp.budgets.views import budget_in, require_may_lift
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.list.actions import LabelRefused, tag_named
 from webapp.jobs.models import JobGroup, Tag
+from webapp.money import budgets
 from webapp.money.amounts import picodollars
-from webapp.money.budgets import change_budget, close_budget, create_budget
 from webapp.money.models import Budget
 
 router = ApiRouter(tags=["money"])
@@ -85,26 +85,18 @@ def list_budgets(project: ViewersProject) -> list[BudgetShape]:
     ]
 
 
-@router.get(
-    "/projects/{slug}/budgets/{budget_id}", url_name="get_budget", summary="One budget of the project"
-)
+@router.get("/projects/{slug}/budgets/{budget_id}", summary="One budget of the project")
 def get_budget(project: ViewersProject, budget_id: RowId) -> BudgetShape:
     return _budget(budget_in(project, budget_id, closed=True))
 
 
-@router.post(
-    "/projects/{slug}/budgets",
-    auth=Token("jobs"),
-    response=201,
-    operation_id="create_budget",
-    summary="Make a budget",
-)
-def create(
+@router.post("/projects/{slug}/budgets", auth=Token("jobs"), response=201, summary="Make a budget")
+def create_budget(
     project: EditorsProject, person: Person, response: HttpResponse, budget: ProjectBudget
 ) -> BudgetShape:
     """It covers all jobs in its scope, with what they have spent in the period."""
     with transaction.atomic():
-        made = create_budget(
+        made = budgets.create_budget(
             project=project,
             name=budget.name,
             limit_picodollars=picodollars(budget.limit_usd),
@@ -119,12 +111,9 @@ def create(
 
 
 @router.put(
-    "/projects/{slug}/budgets/{budget_id}",
-    auth=Token("budget"),
-    operation_id="change_budget",
-    summary="Change a budget of the project",
+    "/projects/{slug}/budgets/{budget_id}", auth=Token("budget"), summary="Change a budget of the project"
 )
-def change(member: Editor, budget_id: RowId, budget: BudgetChange) -> BudgetShape:
+def change_budget(member: Editor, budget_id: RowId, budget: BudgetChange) -> BudgetShape:
     """Only an owner raises a person's budget."""
     held = budget_in(member.project, budget_id)
     changes: dict[str, Any] = budget.model_dump(exclude_none=True, exclude={"limit_usd"})
@@ -134,21 +123,18 @@ def change(member: Editor, budget_id: RowId, budget: BudgetChange) -> BudgetShap
         changes["limit_picodollars"] = picodollars(budget.limit_usd)
         if changes["limit_picodollars"] > held.limit_picodollars:
             require_may_lift(member, held)
-    change_budget(budget=held, **changes)
+    budgets.change_budget(budget=held, **changes)
     return _budget(budget_in(held.project, held.pk))
 
 
 @router.delete(
-    "/projects/{slug}/budgets/{budget_id}",
-    auth=Token("budget"),
-    operation_id="close_budget",
-    summary="Close a budget of the project",
+    "/projects/{slug}/budgets/{budget_id}", auth=Token("budget"), summary="Close a budget of the project"
 )
-def close(member: Editor, budget_id: RowId) -> BudgetShape:
+def close_budget(member: Editor, budget_id: RowId) -> BudgetShape:
     """It no longer binds. Its spend stays readable. Only an owner closes that of a person."""
     held = budget_in(member.project, budget_id, closed=True)
     require_may_lift(member, held)
-    close_budget(budget=held)
+    budgets.close_budget(budget=held)
     return _budget(budget_in(held.project, held.pk, closed=True))
 
 

@@ -118,12 +118,7 @@ def list_channels(member: Viewer) -> list[ChannelShape]:
     ]
 
 
-@router.get(
-    "/projects/{slug}/channels/{channel_id}",
-    response=(200, 304),
-    url_name="get_channel",
-    summary="One channel",
-)
+@router.get("/projects/{slug}/channels/{channel_id}", response=(200, 304), summary="One channel")
 def get_channel(project: EditorsProject, channel_id: str) -> ChannelShape:
     channel = queries.channel_in(project, channel_id)
     return ChannelShape.of(channel, **_channel_fields(channel))
@@ -151,10 +146,9 @@ def change_channel(project: OwnersProject, channel_id: str, change: ChannelChang
     "/projects/{slug}/channels/{channel_id}/test",
     auth=Token("manage"),
     response=202,
-    operation_id="test_channel",
     summary="Send a test message",
 )
-def send_test(
+def test_channel(
     project: OwnersProject, person: Person, response: HttpResponse, channel_id: str
 ) -> DeliveryShape:
     """It goes the way of all others. Location shows its outcome. One at a time."""
@@ -167,10 +161,9 @@ def send_test(
 @router.post(
     "/projects/{slug}/channels/{channel_id}/key",
     auth=Token("manage"),
-    operation_id="renew_channel_key",
     summary="Replace a webhook's signing key",
 )
-def renew_key(project: OwnersProject, channel_id: str) -> SigningKey:
+def renew_channel_key(project: OwnersProject, channel_id: str) -> SigningKey:
     """At once. The previous key signs no more messages."""
     channel = queries.channel_in(project, channel_id)
     return SigningKey(signing_key=channels.renew_key(channel=channel).reveal())
@@ -198,7 +191,7 @@ def list_deliveries(
     return newest_first(queries.deliveries_of(channel), "created_at", cursor, limit, DeliveryShape.of)
 
 
-@router.get("/projects/{slug}/deliveries/{delivery_id}", url_name="get_delivery", summary="One delivery")
+@router.get("/projects/{slug}/deliveries/{delivery_id}", summary="One delivery")
 def get_delivery(project: EditorsProject, delivery_id: str) -> DeliveryShape:
     return DeliveryShape.of(queries.delivery_in(project, delivery_id))
 
@@ -207,10 +200,9 @@ def get_delivery(project: EditorsProject, delivery_id: str) -> DeliveryShape:
     "/projects/{slug}/deliveries/{delivery_id}/replay",
     auth=Token("manage"),
     response=202,
-    operation_id="replay_delivery",
     summary="Send a message again",
 )
-def replay(project: OwnersProject, delivery_id: str) -> DeliveryShape:
+def replay_delivery(project: OwnersProject, delivery_id: str) -> DeliveryShape:
     """A delivery that was sent or given up, under the same id. One that is on its way stays as it is."""
     channels.replay(delivery=queries.delivery_in(project, delivery_id))
     return DeliveryShape.of(queries.delivery_in(project, delivery_id))

@@ -166,12 +166,7 @@ def list_connections(member: Editor) -> list[ConnectionShape]:
     return [_shape(one, member, needed.get(one.pk, 0)) for one in listed]
 
 
-@router.get(
-    "/projects/{slug}/connections/{connection_id}",
-    response=(200, 304),
-    url_name="get_connection",
-    summary="One connection",
-)
+@router.get("/projects/{slug}/connections/{connection_id}", response=(200, 304), summary="One connection")
 def get_connection(member: Editor, connection_id: str) -> ConnectionShape:
     return _connection(member, connection_id)
 
@@ -191,10 +186,9 @@ def create_connection(
     "/projects/{slug}/connections/{connection_id}/identity",
     auth=Token("manage"),
     response=202,
-    operation_id="set_connection_identity",
     summary="Set the connection's identity",
 )
-def set_identity(member: Owner, connection_id: str, identity: Identity) -> ConnectionShape:
+def set_connection_identity(member: Owner, connection_id: str, identity: Identity) -> ConnectionShape:
     """It replaces the whole stored identity and its secrets. The last test is void, and a new one starts."""
     connection = queries.connection_in(member.project, connection_id)
     connection = services.set_identity(connection=connection, **_identity(connection, identity))
@@ -228,10 +222,9 @@ def remove_connection(project: OwnersProject, connection_id: str) -> None:
 
 @router.get(
     "/projects/{slug}/connections/{connection_id}/policies",
-    operation_id="list_connection_policies",
     summary="Policies and templates for the account's owner",
 )
-def list_policies(project: EditorsProject, connection_id: str) -> list[PolicyDocumentShape]:
+def list_connection_policies(project: EditorsProject, connection_id: str) -> list[PolicyDocumentShape]:
     """Made for this connection. A role without a principal to trust has none."""
     connection = queries.connection_in(project, connection_id)
     return [
@@ -240,12 +233,8 @@ def list_policies(project: EditorsProject, connection_id: str) -> list[PolicyDoc
     ]
 
 
-@router.get(
-    "/projects/{slug}/connections/{connection_id}/set-up",
-    operation_id="get_connection_set_up",
-    summary="The account's set-up",
-)
-def get_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
+@router.get("/projects/{slug}/connections/{connection_id}/set-up", summary="The account's set-up")
+def get_connection_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
     return _set_up(queries.connection_in(project, connection_id))
 
 
@@ -253,10 +242,9 @@ def get_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
     "/projects/{slug}/connections/{connection_id}/set-up",
     auth=Token("manage"),
     response=202,
-    operation_id="set_up_connection",
     summary="Set an account up",
 )
-def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUpShape:
+def set_up_connection(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUpShape:
     """The worker does it step by step. Poll it until `state` is done. A repeated set-up updates everything."""
     connection = queries.connection_in(project, connection_id)
     azure = connection.cloud == "azure"
@@ -275,10 +263,9 @@ def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUp
     "/projects/{slug}/connections/{connection_id}/set-up",
     auth=Token("manage"),
     response=202,
-    operation_id="take_down_connection",
     summary="Remove an account's set-up",
 )
-def take_down(project: OwnersProject, connection_id: str) -> SetUpShape:
+def take_down_connection(project: OwnersProject, connection_id: str) -> SetUpShape:
     """The worker does it. No job starts there from now on. Refused while jobs need it (409)."""
     connection = queries.connection_in(project, connection_id)
     account_setup.request_removal(connection=connection)

@@ -83,7 +83,7 @@ class ShippedShape(Shape):
     words: str
 
 
-@router.get(_ALL, url_name="list_data_sets", summary="Data sets of the project")
+@router.get(_ALL, summary="Data sets of the project")
 def list_data_sets(project: ViewersProject, cursor: Cursor = "", limit: Limit = 50) -> Page[DataSetShape]:
     """Newest first."""
     rows = queries.data_sets_of(project).defer("survey")
@@ -102,7 +102,7 @@ def upload_data_set(
     return _shape(made)
 
 
-@router.get(_ONE, response=(200, 304), url_name="get_data_set", summary="One data set, with its columns")
+@router.get(_ONE, response=(200, 304), summary="One data set, with its columns")
 def get_data_set(project: ViewersProject, data_set_id: RowId) -> DataSetResult:
     data_set = queries.data_set_in(project, data_set_id)
     return DataSetResult.of(
@@ -113,14 +113,8 @@ def get_data_set(project: ViewersProject, data_set_id: RowId) -> DataSetResult:
     )
 
 
-@router.put(
-    f"{_ONE}/choice",
-    auth=Token("jobs"),
-    response=202,
-    operation_id="choose_data_set_columns",
-    summary="Choose what is learned of a table",
-)
-def choose(
+@router.put(f"{_ONE}/choice", auth=Token("jobs"), response=202, summary="Choose what is learned of a table")
+def choose_data_set_columns(
     project: EditorsProject, response: HttpResponse, data_set_id: RowId, choice: Choice
 ) -> DataSetShape:
     """Its target, what is left out, and how many rows are held out. The worker makes the data set: poll Location until
@@ -136,8 +130,8 @@ def delete_data_set(project: EditorsProject, data_set_id: RowId) -> None:
     services.delete(data_set=queries.data_set_to_delete(project, data_set_id))
 
 
-@router.get("/datasets", operation_id="list_shipped_data_sets", summary="Data sets shipped with Starling")
-def list_shipped() -> list[ShippedShape]:
+@router.get("/datasets", summary="Data sets shipped with Starling")
+def list_shipped_data_sets() -> list[ShippedShape]:
     return [ShippedShape.of(one) for one in SHIPPED.values()]
 
 

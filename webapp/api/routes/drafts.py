@@ -136,12 +136,7 @@ def list_drafts(project: EditorsProject, person: Person) -> list[DraftShape]:
     ]
 
 
-@router.get(
-    "/projects/{slug}/drafts/{draft_id}",
-    response=(200, 304),
-    url_name="get_draft",
-    summary="One draft, with its spec",
-)
+@router.get("/projects/{slug}/drafts/{draft_id}", response=(200, 304), summary="One draft, with its spec")
 def get_draft(form_state: _OwnFormState) -> DraftDetail:
     """To launch it, send its `spec` to `jobs`."""
     return _detail(form_state)

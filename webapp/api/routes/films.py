@@ -68,8 +68,8 @@ def list_films(job: ViewersJob, after: After = 0, limit: Limit = 100) -> Numbere
     return oldest_first(job.films.all(), after, limit, _film)
 
 
-@router.post(_ALL, auth=Token("jobs"), response=202, operation_id="request_film", summary="Film a checkpoint")
-def ask_for_film(job: EditorsJob, person: Person, response: HttpResponse, film: NewFilm) -> FilmShape:
+@router.post(_ALL, auth=Token("jobs"), response=202, summary="Film a checkpoint")
+def request_film(job: EditorsJob, person: Person, response: HttpResponse, film: NewFilm) -> FilmShape:
     """The worker does it. A film that exists or is being made stays; a failed or a short one is made again."""
     chosen = policies.checkpoint_in(job, film.checkpoint)
     made = films.ask_for_film(job=job, chosen=chosen, user=person)
@@ -77,17 +77,12 @@ def ask_for_film(job: EditorsJob, person: Person, response: HttpResponse, film: 
     return _film(made)
 
 
-@router.get(f"{_ALL}/{{film_id}}", response=(200, 304), url_name="get_film", summary="One film")
+@router.get(f"{_ALL}/{{film_id}}", response=(200, 304), summary="One film")
 def get_film(job: ViewersJob, film_id: RowId) -> FilmShape:
     return _film(_film_in(job, film_id))
 
 
-@router.get(
-    f"{_ALL}/{{film_id}}/file",
-    url_name="film_file",
-    summary="A film's file",
-    openapi_extra=a_file("image/webp"),
-)
+@router.get(f"{_ALL}/{{film_id}}/file", summary="A film's file", openapi_extra=a_file("image/webp"))
 def get_film_file(job: ViewersJob, film_id: RowId, part: _Part = "film") -> HttpResponseBase:
     film = _film_in(job, film_id)
     if film.state != FilmState.READY:
@@ -118,5 +113,7 @@ def _film(one: Film) -> FilmShape:
         one,
         automatic=one.automatic,
         shows=one.facts if ready else None,
-        file=reverse("api_v1:film_file", args=[one.job.project.slug, one.job_id, one.pk]) if ready else None,
+        file=reverse("api_v1:get_film_file", args=[one.job.project.slug, one.job_id, one.pk])
+        if ready
+        else None,
     )

@@ -53,10 +53,8 @@ class BoardShape(BaseModel):
     measured: list[MeasuredRowShape]
 
 
-@router.get(
-    "/projects/{slug}/goals", operation_id="get_goals", summary="Dollars and minutes to a task's reference"
-)
-def get_board(
+@router.get("/projects/{slug}/goals", summary="Dollars and minutes to a task's reference")
+def get_goals(
     project: ViewersProject,
     subject: Annotated[
         str, Query(max_length=100, description="What is learned, such as Hopper-v5.")

@@ -107,7 +107,6 @@ def list_events(job: ViewersJob, after: After = 0, limit: Limit = 100) -> Number
 
 @router.get(
     "/projects/{slug}/jobs/{job_id}/events/stream",
-    operation_id="stream_events",
     summary="Events as they happen",
     openapi_extra={
         "responses": {
@@ -151,9 +150,7 @@ def list_checkpoints(job: ViewersJob) -> list[CheckpointShape]:
 
 
 @router.get(
-    "/projects/{slug}/jobs/{job_id}/checkpoint",
-    summary="A checkpoint's file",
-    openapi_extra=a_file(),
+    "/projects/{slug}/jobs/{job_id}/checkpoint", summary="A checkpoint's file", openapi_extra=a_file()
 )
 def get_checkpoint(job: ViewersJob, name: _Name = "") -> HttpResponseBase:
     """The learner's whole state, from which a job can resume."""
@@ -197,8 +194,8 @@ def tensorboard_file(job: Job) -> HttpResponseBase:
     return _file(StreamingHttpResponse(event_file(job)), "application/octet-stream", name)
 
 
-@router.get("/projects/{slug}/jobs/{job_id}/cost", operation_id="get_job_cost", summary="What a job has cost")
-def get_cost(job: ViewersJob) -> JobCost:
+@router.get("/projects/{slug}/jobs/{job_id}/cost", summary="What a job has cost")
+def get_job_cost(job: ViewersJob) -> JobCost:
     account, cap = job.account, job_cap(job)
     spent = account.spent_picodollars + account.overrun_picodollars
     return JobCost(

@@ -71,10 +71,9 @@ class AlertDeed(Request):
 @router.put(
     "/projects/{slug}/jobs/{job_id}/labels",
     auth=Token("jobs"),
-    operation_id="set_job_labels",
     summary="Change a job's tags and note, or archive it",
 )
-def set_labels(done: Done, labels: Labels) -> JobShape:
+def set_job_labels(done: Done, labels: Labels) -> JobShape:
     def change(*, job: Job, user: Any) -> None:
         if labels.archived is not None:
             (list_labels.archive if labels.archived else list_labels.unarchive)(job=job, user=user)
@@ -89,10 +88,9 @@ def set_labels(done: Done, labels: Labels) -> JobShape:
 @router.put(
     "/projects/{slug}/jobs/{job_id}/actors",
     auth=Token("jobs"),
-    operation_id="set_job_actors",
     summary="Change how many actors a job may have",
 )
-def set_actors(done: Done, bounds: ActorBounds) -> JobShape:
+def set_job_actors(done: Done, bounds: ActorBounds) -> JobShape:
     def change(*, job: Job, user: Any) -> None:
         change_bounds(job=job, user=user, least=bounds.least, most=bounds.most)
 

@@ -40,10 +40,9 @@ class Fork(Request):
     "/projects/{slug}/jobs/{job_id}/again",
     auth=Token("jobs"),
     response=(201, 200),
-    operation_id="rerun_job",
     summary="Run a job once more",
 )
-def again(
+def rerun_job(
     job: EditorsJob, person: Person, response: HttpResponse, again: Again, idempotency_key: Key = ""
 ) -> Status[JobShape]:
     """With the budget of its launch, outside its group."""
@@ -55,10 +54,9 @@ def again(
     "/projects/{slug}/jobs/{job_id}/forks",
     auth=Token("jobs"),
     response=(201, 200),
-    operation_id="fork_job",
     summary="Launch a job that starts from a checkpoint of this one",
 )
-def fork(
+def fork_job(
     job: EditorsJob, person: Person, response: HttpResponse, fork: Fork, idempotency_key: Key = ""
 ) -> Status[JobShape]:
     made_from = fork_source(job, fork.checkpoint)

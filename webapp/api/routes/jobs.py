@@ -36,7 +36,6 @@ from webapp.jobs.launch.project_choices import schedulers
 from webapp.jobs.list import actions
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
-from webapp.jobs.services import pause_job
 from webapp.jobs.spec import JobSpec
 
 router = ApiRouter(tags=["jobs"])
@@ -157,44 +156,32 @@ def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
         )
 
 
-@router.get("/projects/{slug}/jobs/{job_id}", response=(200, 304), url_name="get_job", summary="One job")
+@router.get("/projects/{slug}/jobs/{job_id}", response=(200, 304), summary="One job")
 def get_job(job: ViewersJob) -> JobShape:
     return serialize_job(job)
 
 
-@router.get("/projects/{slug}/jobs/{job_id}/spec", operation_id="get_job_spec", summary="A job's spec")
-def get_spec(job: ViewersJob) -> dict[str, Any]:
+@router.get("/projects/{slug}/jobs/{job_id}/spec", summary="A job's spec")
+def get_job_spec(job: ViewersJob) -> dict[str, Any]:
     """The spec as it was launched; the same document launches it again."""
     spec: dict[str, Any] = job.spec
     return spec
 
 
-@router.post(
-    "/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), operation_id="stop_job", summary="Stop a job"
-)
-def stop(done: Done) -> JobShape:
+@router.post("/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), summary="Stop a job")
+def stop_job(done: Done) -> JobShape:
     """It drains within seconds and keeps its checkpoint. Stopping a job that is over changes nothing."""
     return done(services.stop_job)
 
 
-@router.post(
-    "/projects/{slug}/jobs/{job_id}/pause",
-    auth=Token("jobs"),
-    operation_id="pause_job",
-    summary="Pause a job",
-)
-def pause(done: Done) -> JobShape:
+@router.post("/projects/{slug}/jobs/{job_id}/pause", auth=Token("jobs"), summary="Pause a job")
+def pause_job(done: Done) -> JobShape:
     """It saves a checkpoint and costs nothing more until it is resumed."""
-    return done(pause_job)
+    return done(services.pause_job)
 
 
-@router.post(
-    "/projects/{slug}/jobs/{job_id}/resume",
-    auth=Token("jobs"),
-    operation_id="resume_job",
-    summary="Resume a paused job",
-)
-def resume(done: Done) -> JobShape:
+@router.post("/projects/{slug}/jobs/{job_id}/resume", auth=Token("jobs"), summary="Resume a paused job")
+def resume_job(done: Done) -> JobShape:
     """From its last checkpoint. Only a paused job changes."""
     return done(services.go_on)
 
@@ -202,22 +189,16 @@ def resume(done: Done) -> JobShape:
 @router.post(
     "/projects/{slug}/jobs/{job_id}/start-over",
     auth=Token("jobs"),
-    operation_id="start_job_over",
     summary="Start over a job whose checkpoints are gone",
 )
-def start_over(done: Done) -> JobShape:
+def start_job_over(done: Done) -> JobShape:
     """Begins again and pays again. Refused unless the job paused because its recorded checkpoints cannot be read;
     it goes on by itself once their folder is back."""
     return done(services.start_over)
 
 
-@router.put(
-    "/projects/{slug}/jobs/{job_id}/budget",
-    auth=Token("budget"),
-    operation_id="raise_job_budget",
-    summary="Raise a job's budget",
-)
-def raise_budget(done: Done, budget: NewBudget) -> JobShape:
+@router.put("/projects/{slug}/jobs/{job_id}/budget", auth=Token("budget"), summary="Raise a job's budget")
+def raise_job_budget(done: Done, budget: NewBudget) -> JobShape:
     """Requires the scope “budget”, where the page requires a fresh sign-in. A job that its budget stopped
     resumes."""
 

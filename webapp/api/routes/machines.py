@@ -42,7 +42,6 @@ class MachineTokenShape(Shape):
     "/projects/{slug}/jobs/{job_id}/machines",
     auth=Token("jobs"),
     response=201,
-    operation_id="make_join_command",
     summary="Make the command by which machines join a job",
 )
 @sensitive_variables("command")
@@ -86,7 +85,6 @@ def end_machine_token(job: EditorsJob, number: RowId) -> None:
 
 @router.get(
     "/projects/{slug}/jobs/{job_id}/machines/package",
-    url_name="get_actor_package",
     summary="The package that machines need to join a job",
     openapi_extra=a_file("application/zip"),
 )

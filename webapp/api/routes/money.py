@@ -99,10 +99,8 @@ class CostTable(BaseModel):
     overlaps: bool = Field(description="Whether rows overlap, as those of tags may.")
 
 
-@router.post(
-    "/projects/{slug}/forecast", operation_id="forecast_job", summary="What a job would take and cost"
-)
-def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
+@router.post("/projects/{slug}/forecast", summary="What a job would take and cost")
+def forecast_job(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     """Nothing is launched. Takes up to two seconds; the result for a spec is cached."""
     decided, unknown = schedulers(), cloud_requirements.obstacles(project, spec)
     if refused := [*spec.check_limits(limits()), *unknown, *decided.obstacles(project, spec)]:
@@ -168,16 +166,13 @@ def create_report(
     return _report(project.slug, made)
 
 
-@router.get("/projects/{slug}/reports/{report_id}", url_name="get_report", summary="One report")
+@router.get("/projects/{slug}/reports/{report_id}", summary="One report")
 def get_report(project: ViewersProject, report_id: _Id) -> ReportShape:
     return _report(project.slug, _report_in(project, report_id))
 
 
 @router.get(
-    "/projects/{slug}/reports/{report_id}/file",
-    url_name="report_file",
-    summary="A report's file",
-    openapi_extra=a_file("*/*"),
+    "/projects/{slug}/reports/{report_id}/file", summary="A report's file", openapi_extra=a_file("*/*")
 )
 def get_report_file(project: ViewersProject, report_id: _Id) -> HttpResponseBase:
     report = _report_in(project, report_id)
@@ -205,7 +200,7 @@ def _report_in(project: Project, report_id: int) -> ReportFile:
 
 def _report(slug: str, one: ReportFile) -> ReportShape:
     ready = one.state == FileState.READY
-    return ReportShape.of(one, file=reverse("api_v1:report_file", args=[slug, one.pk]) if ready else None)
+    return ReportShape.of(one, file=reverse("api_v1:get_report_file", args=[slug, one.pk]) if ready else None)
 
 
 def question_of(project: Project, **fields: object) -> Question:

@@ -79,14 +79,8 @@ def list_invitations(
     return oldest_first(rows, after, limit, _invitation)
 
 
-@router.post(
-    "/projects/{slug}/invitations",
-    auth=Token("manage"),
-    response=201,
-    operation_id="invite_member",
-    summary="Invite a person",
-)
-def invite(project: OwnersProject, person: Person, invitation: NewInvitation) -> MadeInvitation:
+@router.post("/projects/{slug}/invitations", auth=Token("manage"), response=201, summary="Invite a person")
+def invite_member(project: OwnersProject, person: Person, invitation: NewInvitation) -> MadeInvitation:
     """They are a member once they accept, within 7 days; they need no account before. A second invitation replaces the
     link; 409 for a member."""
     made, path = services.invite(project, by=person, **cleaned(MemberForm(invitation.model_dump())))
@@ -99,22 +93,18 @@ def invite(project: OwnersProject, person: Person, invitation: NewInvitation) ->
     "/projects/{slug}/invitations/{invitation_id}",
     auth=Token("manage"),
     response=204,
-    operation_id="withdraw_invitation",
     summary="Withdraw an invitation",
 )
-def withdraw(project: ArchivedOwnersProject, invitation_id: RowId) -> None:
+def withdraw_invitation(project: ArchivedOwnersProject, invitation_id: RowId) -> None:
     """Its link no longer works."""
     open_ones = services.open_invitations(project)
     services.withdraw(get_object_or_404(open_ones, pk=invitation_id))
 
 
-@router.put(
-    "/projects/{slug}/members/{member_id}",
-    auth=Token("manage"),
-    operation_id="change_member_role",
-    summary="Change a member's role",
-)
-def change_role(project: OwnersProject, person: Person, member_id: RowId, role: NewRole) -> MemberShape:
+@router.put("/projects/{slug}/members/{member_id}", auth=Token("manage"), summary="Change a member's role")
+def change_member_role(
+    project: OwnersProject, person: Person, member_id: RowId, role: NewRole
+) -> MemberShape:
     """A project keeps at least one owner."""
     services.change_role(queries.member_in(project, member_id), role.role)
     return _member(person, queries.member_in(project, member_id))
@@ -124,10 +114,9 @@ def change_role(project: OwnersProject, person: Person, member_id: RowId, role: 
     "/projects/{slug}/members/{member_id}",
     auth=Token("manage"),
     response=204,
-    operation_id="remove_member",
     summary="Remove a member, or leave",
 )
-def remove(project: ViewersProject, person: Person, member_id: RowId) -> None:
+def remove_member(project: ViewersProject, person: Person, member_id: RowId) -> None:
     """Owners may remove any member, and every member may leave. Jobs continue."""
     services.remove_member(member_to_remove(person, project, member_id))
 

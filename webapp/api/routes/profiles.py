@@ -88,16 +88,16 @@ def list_profiles(
     return newest_first(rows.select_related("connection"), "requested_at", cursor, limit, _profile)
 
 
-@router.post(f"{_ALL}/cost", operation_id="estimate_profile_cost", summary="What a memory profile would cost")
-def cost(project: EditorsProject, connection_id: str, plan: NewProfile) -> ProfileCost:
+@router.post(f"{_ALL}/cost", summary="What a memory profile would cost")
+def estimate_profile_cost(project: EditorsProject, connection_id: str, plan: NewProfile) -> ProfileCost:
     """Nothing is made."""
     connection = queries.account_in(project, connection_id)
     usd = services.cost_of(connection, _plan(plan))
     return ProfileCost(money=_money(connection), likely_usd=usd.likely, most_usd=usd.most)
 
 
-@router.post(_ALL, auth=Token("jobs"), response=202, operation_id="request_profile", summary="Profile memory")
-def ask_for_profile(
+@router.post(_ALL, auth=Token("jobs"), response=202, summary="Profile memory")
+def request_profile(
     request: HttpRequest,
     project: EditorsProject,
     person: Person,
@@ -128,22 +128,15 @@ def ask_for_profile(
 
 
 @router.get(
-    f"{_ALL}/{{profile_id}}",
-    response=(200, 304),
-    url_name="get_profile",
-    summary="One memory profile, with its measurements",
+    f"{_ALL}/{{profile_id}}", response=(200, 304), summary="One memory profile, with its measurements"
 )
 def get_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> ProfileShape:
     profile = _profile_in(project, connection_id, profile_id)
     return _profile(profile)
 
 
-@router.get(
-    f"{_ALL}/{{profile_id}}/spec",
-    operation_id="get_profile_spec",
-    summary="A job's spec with the chosen memory",
-)
-def use_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> JobSpec:
+@router.get(f"{_ALL}/{{profile_id}}/spec", summary="A job's spec with the chosen memory")
+def get_profile_spec(project: EditorsProject, connection_id: str, profile_id: RowId) -> JobSpec:
     """The spec that the profile's page fills into the form. Launch it, or change it first."""
     profile = _profile_in(project, connection_id, profile_id)
     filled = into_the_form(profile)

@@ -66,14 +66,8 @@ def list_surfaces(job: ViewersJob, after: After = 0, limit: Limit = 100) -> Numb
     return oldest_first(rows, after, limit, _surface)
 
 
-@router.post(
-    _ALL,
-    auth=Token("jobs"),
-    response=202,
-    operation_id="request_surface",
-    summary="Measure a checkpoint's surface",
-)
-def ask_for_surface(
+@router.post(_ALL, auth=Token("jobs"), response=202, summary="Measure a checkpoint's surface")
+def request_surface(
     job: EditorsJob, person: Person, response: HttpResponse, surface: NewSurface
 ) -> SurfaceShape:
     """The worker does it, at no cost to the job. A running measurement stays as it is; a finished one is repeated."""
@@ -87,9 +81,7 @@ def ask_for_surface(
     return _surface(made)
 
 
-@router.get(
-    f"{_ALL}/{{surface_id}}", response=(200, 304), url_name="get_surface", summary="A surface with its points"
-)
+@router.get(f"{_ALL}/{{surface_id}}", response=(200, 304), summary="A surface with its points")
 def get_surface(job: ViewersJob, surface_id: RowId) -> SurfaceResult:
     """The points so far, also while it is measured."""
     surface = Surface.objects.filter(job=job, pk=surface_id).first()

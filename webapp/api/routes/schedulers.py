@@ -185,12 +185,8 @@ def remove_scheduler(project: OwnersProject, scheduler_id: str) -> None:
     services.remove_scheduler(scheduler=queries.scheduler_in(project, scheduler_id))
 
 
-@router.get(
-    f"{_ONE}/versions",
-    operation_id="list_scheduler_versions",
-    summary="Versions of a scheduler, newest first",
-)
-def list_versions(
+@router.get(f"{_ONE}/versions", summary="Versions of a scheduler, newest first")
+def list_scheduler_versions(
     project: ViewersProject, scheduler_id: str, cursor: Cursor = "", limit: Limit = 50
 ) -> Page[VersionShape]:
     scheduler = queries.scheduler_in(project, scheduler_id)
@@ -198,8 +194,8 @@ def list_versions(
     return newest_first(rows, "made_at", cursor, limit, _version)
 
 
-@router.get(_VERSION, operation_id="get_scheduler_version", summary="A version with its weights, to keep")
-def get_version(project: ViewersProject, scheduler_id: str, number: RowId) -> dict[str, Any]:
+@router.get(_VERSION, summary="A version with its weights, to keep")
+def get_scheduler_version(project: ViewersProject, scheduler_id: str, number: RowId) -> dict[str, Any]:
     """The same file as on the page. Its part `scaling` can be copied into any spec."""
     return exported(_version_in(project, scheduler_id, number))
 
@@ -208,10 +204,9 @@ def get_version(project: ViewersProject, scheduler_id: str, number: RowId) -> di
     f"{_VERSION}/fine-tunings",
     auth=Token("jobs"),
     response=202,
-    operation_id="fine_tune_scheduler",
     summary="Fine-tune a version for another task",
 )
-def fine_tune(
+def fine_tune_scheduler(
     project: EditorsProject,
     person: Person,
     response: HttpResponse,
@@ -229,12 +224,10 @@ def fine_tune(
     return _request_training(project, person, response, wanted, idempotency_key)
 
 
-@router.get(
-    "/projects/{slug}/scheduler-trainings",
-    operation_id="list_scheduler_trainings",
-    summary="Trainings of schedulers, newest first",
-)
-def list_trainings(project: ViewersProject, cursor: Cursor = "", limit: Limit = 50) -> Page[TrainingShape]:
+@router.get("/projects/{slug}/scheduler-trainings", summary="Trainings of schedulers, newest first")
+def list_scheduler_trainings(
+    project: ViewersProject, cursor: Cursor = "", limit: Limit = 50
+) -> Page[TrainingShape]:
     rows = queries.trainings_of(project).select_related(
         "version__scheduler", "requested_by", "begin_with__scheduler"
     )
@@ -242,13 +235,9 @@ def list_trainings(project: ViewersProject, cursor: Cursor = "", limit: Limit = 
 
 
 @router.post(
-    "/projects/{slug}/scheduler-trainings",
-    auth=Token("jobs"),
-    response=202,
-    operation_id="train_scheduler",
-    summary="Train a scheduler",
+    "/projects/{slug}/scheduler-trainings", auth=Token("jobs"), response=202, summary="Train a scheduler"
 )
-def train(
+def train_scheduler(
     project: EditorsProject,
     person: Person,
     response: HttpResponse,
@@ -259,34 +248,24 @@ def train(
     return _request_training(project, person, response, training, idempotency_key)
 
 
-@router.get(
-    _TRAINING,
-    response=(200, 304),
-    url_name="get_training",
-    operation_id="get_scheduler_training",
-    summary="A training's progress",
-)
-def get_training(project: ViewersProject, training_id: RowId) -> TrainingProgress:
+@router.get(_TRAINING, response=(200, 304), summary="A training's progress")
+def get_scheduler_training(project: ViewersProject, training_id: RowId) -> TrainingProgress:
     training = queries.training_in(project, training_id)
     progress = _training(project.slug, training, persist.facts(training))
     assert isinstance(progress, TrainingProgress)
     return progress
 
 
-@router.get(
-    f"{_TRAINING}/episodes", operation_id="list_training_episodes", summary="Episodes of a training, in order"
-)
-def list_episodes(
+@router.get(f"{_TRAINING}/episodes", summary="Episodes of a training, in order")
+def list_training_episodes(
     project: ViewersProject, training_id: RowId, after: After = 0, limit: Limit = 100
 ) -> NumberedPage[EpisodeShape]:
     training = queries.training_in(project, training_id)
     return oldest_first(training.episodes.defer("reports"), after, limit, EpisodeShape.of)
 
 
-@router.post(
-    f"{_TRAINING}/stop", auth=Token("jobs"), operation_id="stop_scheduler_training", summary="Stop a training"
-)
-def stop_training(project: EditorsProject, training_id: RowId) -> TrainingShape:
+@router.post(f"{_TRAINING}/stop", auth=Token("jobs"), summary="Stop a training")
+def stop_scheduler_training(project: EditorsProject, training_id: RowId) -> TrainingShape:
     """The running episode is dropped, recorded ones stay. A training that is over stays as it is."""
     services.stop_training(training=queries.training_in(project, training_id))
     return _training(project.slug, queries.training_in(project, training_id))
@@ -299,7 +278,7 @@ def _request_training(
         return services.request_training(project=project, user=person, request=wanted)
 
     made = create_once(project, "training", key, wanted, make, response)
-    response["Location"] = reverse("api_v1:get_training", args=[project.slug, made])
+    response["Location"] = reverse("api_v1:get_scheduler_training", args=[project.slug, made])
     return _training(project.slug, queries.training_in(project, int(made)))
 
 

@@ -86,10 +86,7 @@ def list_schedules(project: ViewersProject) -> list[ReportScheduleShape]:
 
 
 @router.get(
-    "/projects/{slug}/schedules/{schedule_id}",
-    response=(200, 304),
-    url_name="get_schedule",
-    summary="One report that comes by mail",
+    "/projects/{slug}/schedules/{schedule_id}", response=(200, 304), summary="One report that comes by mail"
 )
 def get_schedule(project: ViewersProject, schedule_id: RowId) -> ReportScheduleShape:
     """Also after it was stopped."""
