@@ -51,6 +51,12 @@ def test_every_file_and_folder_has_a_name_that_says_something() -> None:
     assert not nameless
 
 
+def test_a_project_and_a_user_have_their_types() -> None:
+    loose = re.compile(r"\b(project|user): Any\b")
+    sources = (path for path in _sources(*ROOMS, "benchmarks") if loose.search(path.read_text()))
+    assert [str(path.relative_to(ROOT)) for path in sources] == []
+
+
 def test_nothing_imports_pickle() -> None:
     culprits = [
         _where(path, node)

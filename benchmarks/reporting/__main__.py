@@ -32,6 +32,7 @@ from benchmarks.reporting.uvicorn_process import serving
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.pricing import price_line
 from webapp.accounts import services as accounts
+from webapp.accounts.models import Project, User
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job
 from webapp.jobs.services import submit_job
@@ -79,7 +80,7 @@ def _charges(jobs: list[Job], calls: int) -> Iterator[Charge]:
         )
 
 
-def _csv_by_http(project: Any, person: Any, calls: int, exact: str) -> dict[str, float]:
+def _csv_by_http(project: Project, person: User, calls: int, exact: str) -> dict[str, float]:
     """As a browser takes it from a real server: until its first bytes, its rate, and the server's memory meanwhile."""
     client = Client()
     client.force_login(person)
@@ -112,7 +113,7 @@ def _timed(act: Any) -> float:
     return time.perf_counter() - began_s
 
 
-def _files(project: Any, folder: Path, exact: str) -> Iterator[tuple[str, float]]:
+def _files(project: Project, folder: Path, exact: str) -> Iterator[tuple[str, float]]:
     question = Question(
         project=project.pk, first_day="2026-11-01", last_day="2026-11-30", prices="simulated", by="call"
     )

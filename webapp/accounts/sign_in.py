@@ -13,6 +13,7 @@ from allauth.account.auth_backends import AuthenticationBackend
 from allauth.account.forms import ResetPasswordForm
 from allauth.account.models import EmailAddress
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.core.cache import cache
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.core.mail import EmailMessage
@@ -104,7 +105,7 @@ class AccountAdapter(DefaultAccountAdapter):
         else:
             _send(letter)
 
-    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+    def get_reauthentication_methods(self, user: User | AnonymousUser) -> list[dict[str, Any]]:
         """The ways to confirm a sign-in. A person without a password sets one."""
         if user.is_authenticated and not user.has_usable_password():
             page = reverse("account_set_password")

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_safe
 
-from webapp.accounts.access import live_page, project_action, project_page
+from webapp.accounts.access import live_page, person_of, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in, fresh_sign_in_for_secrets
 from webapp.accounts.models import Project
 from webapp.alerts import channels, mail_consent, queries, services
@@ -106,7 +106,7 @@ def channel_test(request: HttpRequest, project: Project, channel_id: str) -> Htt
     """Send a test message and redirect to the channel's log."""
     channel = queries.channel_in(project, channel_id)
     try:
-        channels.send_test(channel=channel, user=request.user)
+        channels.send_test(channel=channel, user=person_of(request))
     except channels.ChannelRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("alerts:channel", project.slug, channel.pk)

@@ -12,6 +12,7 @@ from django.db.models import F
 from django.views.decorators.debug import sensitive_variables
 
 from webapp import doorbell
+from webapp.accounts.models import Project, User
 from webapp.alerts import mail_consent, project_mail
 from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import (
@@ -41,7 +42,7 @@ class ChannelRefused(Exception):
 
 @sensitive_variables()
 def add(
-    *, project: Any, way: str, clock: Clock = SYSTEM_CLOCK, **given: Any
+    *, project: Project, way: str, clock: Clock = SYSTEM_CLOCK, **given: Any
 ) -> tuple[Channel, Secret | None]:
     """A new channel from its form's values. For a webhook also its signing key, to be shown once."""
     if way == ChannelKind.EMAIL:
@@ -51,7 +52,9 @@ def add(
     return add_webhook(project=project, clock=clock, **given)
 
 
-def add_mail(*, project: Any, name: str, addresses: Sequence[str], clock: Clock = SYSTEM_CLOCK) -> Channel:
+def add_mail(
+    *, project: Project, name: str, addresses: Sequence[str], clock: Clock = SYSTEM_CLOCK
+) -> Channel:
     """A new mail channel. An address outside the project gets mails once its reader agrees."""
     with transaction.atomic():
         mail_consent.request_consent(project.pk, addresses, clock=clock)
@@ -59,7 +62,7 @@ def add_mail(*, project: Any, name: str, addresses: Sequence[str], clock: Clock 
 
 
 @sensitive_variables("url")
-def add_chat(*, project: Any, name: str, url: Secret, clock: Clock = SYSTEM_CLOCK) -> Channel:
+def add_chat(*, project: Project, name: str, url: Secret, clock: Clock = SYSTEM_CLOCK) -> Channel:
     """A new chat channel, by the address that the chat service issued."""
     try:
         service = chat.service_of(chat.notifier(url.reveal()))
@@ -70,7 +73,7 @@ def add_chat(*, project: Any, name: str, url: Secret, clock: Clock = SYSTEM_CLOC
 
 @sensitive_variables("url", "key")
 def add_webhook(
-    *, project: Any, name: str, url: Secret, clock: Clock = SYSTEM_CLOCK
+    *, project: Project, name: str, url: Secret, clock: Clock = SYSTEM_CLOCK
 ) -> tuple[Channel, Secret]:
     """A new webhook channel, and the key that signs its messages, to be shown once."""
     try:
@@ -84,7 +87,7 @@ def add_webhook(
 
 
 def _add(
-    project: Any,
+    project: Project,
     way: ChannelKind,
     name: str,
     clock: Clock,
@@ -142,7 +145,7 @@ def renew_key(*, channel: Channel, clock: Clock = SYSTEM_CLOCK) -> Secret:
 
 
 @transaction.atomic
-def send_test(*, channel: Channel, user: Any, clock: Clock = SYSTEM_CLOCK) -> Delivery:
+def send_test(*, channel: Channel, user: User, clock: Clock = SYSTEM_CLOCK) -> Delivery:
     """Send a test message. It goes the way of all others, but appears in no list.
 
     ChannelRefused if one is on its way, or if the project has reached its hourly limit.

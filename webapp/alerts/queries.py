@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import F, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from webapp.accounts.models import Membership
+from webapp.accounts.models import Membership, Project, User
 from webapp.alerts.models import Alert, AlertKind, AlertState, Channel, Delivery, Rule, Seen, Severity
 from webapp.http.responses import or_404
 
@@ -45,7 +44,7 @@ class AlertBell:
         return "" if not self.new else str(self.new) if self.new < MOST_COUNTED else f"{MOST_COUNTED - 1}+"
 
 
-def alerts_for(user: Any, project: Any) -> QuerySet[Alert]:
+def alerts_for(user: User, project: Project) -> QuerySet[Alert]:
     """The project's alerts, newest first; staff see those of the installation as well."""
     mine = Q(project=project)
     if user.is_staff:
@@ -54,7 +53,7 @@ def alerts_for(user: Any, project: Any) -> QuerySet[Alert]:
     return shown.select_related("project", "state_by").order_by("-told_at", "-pk")
 
 
-def list_of(user: Any, project: Any, key: str, keep: Collection[int] = ()) -> QuerySet[Alert]:
+def list_of(user: User, project: Project, key: str, keep: Collection[int] = ()) -> QuerySet[Alert]:
     """The alerts of a filter, and those to `keep` in sight whatever their state is.
 
     That a job finished is news that asks nothing: once seen, it is among the resolved ones.
@@ -67,7 +66,7 @@ def list_of(user: Any, project: Any, key: str, keep: Collection[int] = ()) -> Qu
     return alerts.filter(states | Q(pk__in=keep))
 
 
-def with_seen_at(user: Any, project: Any) -> QuerySet[Alert]:
+def with_seen_at(user: User, project: Project) -> QuerySet[Alert]:
     """The alerts with `seen_at`: when the person last looked, or else joined. Later ones are new to them."""
     seen = Seen.objects.filter(user=user, project=project).values("at")
     joined = Membership.objects.filter(user=user, project=project).values("created_at")
@@ -75,11 +74,11 @@ def with_seen_at(user: Any, project: Any) -> QuerySet[Alert]:
     return alerts_for(user, project).annotate(seen_at=since)
 
 
-def alert_for(user: Any, project: Any, alert_id: int) -> Alert:
+def alert_for(user: User, project: Project, alert_id: int) -> Alert:
     return or_404(alerts_for(user, project).filter(pk=alert_id).first(), "alert")
 
 
-def bell_of(user: Any, project: Any) -> AlertBell:
+def bell_of(user: User, project: Project) -> AlertBell:
     """The active alerts, as the list shows them, and how many of them are new to the person. One query, as it is on
     every page.
     """
@@ -90,20 +89,20 @@ def bell_of(user: Any, project: Any) -> AlertBell:
     return AlertBell(len(new), worst, open_alerts[:IN_BELL])
 
 
-def rules_of(project: Any) -> QuerySet[Rule]:
+def rules_of(project: Project) -> QuerySet[Rule]:
     return Rule.objects.filter(project=project).select_related("created_by")
 
 
-def rule_in(project: Any, rule_id: int) -> Rule:
+def rule_in(project: Project, rule_id: int) -> Rule:
     return or_404(rules_of(project).filter(pk=rule_id).first(), "rule")
 
 
-def channels_of(project: Any) -> QuerySet[Channel]:
+def channels_of(project: Project) -> QuerySet[Channel]:
     """The project's channels, the built-in one first."""
     return Channel.objects.filter(project=project)
 
 
-def channel_in(project: Any, channel_id: str) -> Channel:
+def channel_in(project: Project, channel_id: str) -> Channel:
     return or_404(channels_of(project).select_related("project").filter(pk=channel_id).first(), "channel")
 
 
@@ -112,6 +111,6 @@ def deliveries_of(channel: Channel) -> QuerySet[Delivery]:
     return channel.deliveries.select_related("alert").order_by("-created_at", "-pk")
 
 
-def delivery_in(project: Any, delivery_id: str) -> Delivery:
+def delivery_in(project: Project, delivery_id: str) -> Delivery:
     rows = Delivery.objects.filter(pk=delivery_id, channel__project=project)
     return or_404(rows.select_related("channel", "alert").first(), "delivery")

@@ -16,6 +16,7 @@ from typing import Any
 
 from django.db import transaction
 
+from webapp.accounts.models import Project, User
 from webapp.alerts import services
 from webapp.alerts.models import About, Alert, AlertKind, AlertState, Rule, Severity
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -124,7 +125,7 @@ def _amount(text: str) -> int:
 
 
 @transaction.atomic
-def add_rule(*, project: Any, user: Any, text: str, clock: Clock = SYSTEM_CLOCK) -> Rule:
+def add_rule(*, project: Project, user: User, text: str, clock: Clock = SYSTEM_CLOCK) -> Rule:
     """Keep a rule for all jobs of the project; the same rule again is the one there is. Raises RuleRefused."""
     words = parse(text).text
     known = Rule.objects.filter(project=project)

@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
 from webapp import doorbell
+from webapp.accounts.models import Project, User
 from webapp.alerts.models import (
     About,
     Alert,
@@ -117,25 +118,25 @@ def resolve_alert(
 
 
 @transaction.atomic
-def acknowledge(*, alert: Alert, user: Any, clock: Clock = SYSTEM_CLOCK) -> None:
+def acknowledge(*, alert: Alert, user: User, clock: Clock = SYSTEM_CLOCK) -> None:
     """Record that a person looks after the alert. An alert that is over stays as it is."""
     _set_state(alert, AlertState.ACKNOWLEDGED, clock.now(), user)
 
 
 @transaction.atomic
-def snooze(*, alert: Alert, user: Any, how_long: str, clock: Clock = SYSTEM_CLOCK) -> None:
+def snooze(*, alert: Alert, user: User, how_long: str, clock: Clock = SYSTEM_CLOCK) -> None:
     """Hide the alert for one of SNOOZES. It is sent again if it is still open then."""
     now, span = clock.now(), SNOOZES[how_long]
     _set_state(alert, AlertState.SNOOZED, now, user, until=None if span is None else now + span)
 
 
 @transaction.atomic
-def settle(*, alert: Alert, user: Any, clock: Clock = SYSTEM_CLOCK) -> None:
+def settle(*, alert: Alert, user: User, clock: Clock = SYSTEM_CLOCK) -> None:
     """Record that a person considers the alert over. If it is not, it is raised again."""
     _set_state(alert, AlertState.RESOLVED, clock.now(), user)
 
 
-def mark_seen(*, user: Any, project: Any, clock: Clock = SYSTEM_CLOCK) -> None:
+def mark_seen(*, user: User, project: Project, clock: Clock = SYSTEM_CLOCK) -> None:
     """Mark all alerts sent until now as seen by this person."""
     Seen.objects.update_or_create(user=user, project=project, defaults={"at": clock.now()})
 
@@ -182,7 +183,7 @@ def _open_alert(project_id: int | None, dedupe_key: str) -> Alert | None:
 
 
 def _set_state(
-    alert: Alert, state: AlertState, now: datetime, user: Any, until: datetime | None = None
+    alert: Alert, state: AlertState, now: datetime, user: User | None, until: datetime | None = None
 ) -> None:
     changes = {"state": state, "state_at": now, "state_by": user, "snoozed_until": until}
     Alert.objects.filter(pk=alert.pk).exclude(state=AlertState.RESOLVED).update(**changes)

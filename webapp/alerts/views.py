@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_safe
 
-from webapp.accounts.access import live_page, project_action, project_page
-from webapp.accounts.models import Project
+from webapp.accounts.access import live_page, person_of, project_action, project_page
+from webapp.accounts.models import Project, User
 from webapp.alerts import queries, rules, services
 from webapp.alerts.message import path_to
 from webapp.alerts.models import Alert, AlertKind, AlertState
@@ -32,8 +32,8 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
     """All alerts, by state. With ?rows=1 only the rows, for the page that refreshes itself."""
     chosen, keep = request.GET.get("state", ""), _kept(request.GET)
     chosen = chosen if chosen in queries.FILTERS else ""
-    everything = queries.alerts_for(request.user, project)
-    page = Paginator(queries.list_of(request.user, project, chosen, keep), ALERTS_A_PAGE).get_page(
+    everything = queries.alerts_for(person_of(request), project)
+    page = Paginator(queries.list_of(person_of(request), project, chosen, keep), ALERTS_A_PAGE).get_page(
         request.GET.get("page")
     )
     here = [("state", chosen), ("page", page.number if page.number > 1 else ""), *((KEEP, pk) for pk in keep)]
@@ -53,41 +53,43 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
         -MOST_KEPT:
     ]
     with dispensable_write():
-        services.mark_seen(user=request.user, project=project)
+        services.mark_seen(user=person_of(request), project=project)
     return render(request, "alerts/list.html", context)
 
 
 @live_page()
 def bell(request: HttpRequest, project: Project) -> HttpResponse:
     """The bell as it is now, for pages that stay open."""
-    return render(request, "alerts/bell.html", bell_context(request.user, project))
+    return render(request, "alerts/bell.html", bell_context(person_of(request), project))
 
 
 @project_action("viewer")
 def seen(request: HttpRequest, project: Project) -> HttpResponse:
     """The bell was opened: what it shows is no longer new to this person."""
-    services.mark_seen(user=request.user, project=project)
+    services.mark_seen(user=person_of(request), project=project)
     return HttpResponse()
 
 
 @project_action("editor")
 def acknowledge(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
-    services.acknowledge(alert=queries.alert_for(request.user, project, alert_id), user=request.user)
+    services.acknowledge(
+        alert=queries.alert_for(person_of(request), project, alert_id), user=person_of(request)
+    )
     return _back(request, project, alert_id)
 
 
 @project_action("editor")
 def snooze(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
     """Puts it off for as long as the pressed button says."""
-    alert, how_long = queries.alert_for(request.user, project, alert_id), request.POST.get("for", "")
+    alert, how_long = queries.alert_for(person_of(request), project, alert_id), request.POST.get("for", "")
     if how_long in services.SNOOZES:
-        services.snooze(alert=alert, user=request.user, how_long=how_long)
+        services.snooze(alert=alert, user=person_of(request), how_long=how_long)
     return _back(request, project, alert_id)
 
 
 @project_action("editor")
 def settle(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
-    services.settle(alert=queries.alert_for(request.user, project, alert_id), user=request.user)
+    services.settle(alert=queries.alert_for(person_of(request), project, alert_id), user=person_of(request))
     return _back(request, project, alert_id)
 
 
@@ -102,7 +104,7 @@ def rule_list(request: HttpRequest, project: Project) -> HttpResponse:
 def rule_add(request: HttpRequest, project: Project) -> HttpResponse:
     text = request.POST.get("text", "")[:200]
     try:
-        rules.add_rule(project=project, user=request.user, text=text)
+        rules.add_rule(project=project, user=person_of(request), text=text)
     except rules.RuleRefused as refusal:
         context = {**_rules_context(project), "typed": text, "problem": str(refusal)}
         return render(request, "alerts/rules.html", context, status=422)
@@ -132,7 +134,7 @@ def _rules_context(project: Project) -> dict[str, Any]:
     }
 
 
-def bell_context(user: Any, project: Project) -> dict[str, Any]:
+def bell_context(user: User, project: Project) -> dict[str, Any]:
     """The context of the bell's template."""
     state = queries.bell_of(user, project)
     return {

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import DatabaseError, transaction
 from django.db.models import F, Q, QuerySet
 
+from webapp.accounts.models import Project, User
 from webapp.api.models import ApiToken, Caller, Deed, TokenScope
 from webapp.clock import SYSTEM_CLOCK, Clock
 
@@ -29,10 +30,10 @@ class TooManyTokens(ValueError):
 @transaction.atomic
 def make_token(
     *,
-    user: Any,
+    user: User,
     name: str,
     scopes: Iterable[str],
-    project: Any = None,
+    project: Project | None = None,
     days: int = DAYS_BY_DEFAULT,
     clock: Clock = SYSTEM_CLOCK,
 ) -> tuple[ApiToken, str]:
@@ -104,7 +105,7 @@ def record_action(
     )
 
 
-def valid_tokens(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
+def valid_tokens(user: User, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
     """The person's valid tokens, newest first."""
     mine = ApiToken.objects.filter(_is_valid(clock.now()), user_id=user.pk)
     return mine.select_related("project").order_by("-created_at", "pk")
@@ -115,7 +116,7 @@ def valid_among(token_ids: Iterable[str], *, clock: Clock = SYSTEM_CLOCK) -> Que
     return ApiToken.objects.filter(_is_valid(clock.now()), pk__in=token_ids, user__is_active=True)
 
 
-def ended_tokens(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
+def ended_tokens(user: User, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
     """The person's revoked and expired tokens, newest first."""
     mine = ApiToken.objects.filter(~_is_valid(clock.now()), user_id=user.pk)
     return mine.select_related("project").order_by("-created_at", "pk")

@@ -18,9 +18,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from webapp.accounts.access import project_page, signed_in
+from webapp.accounts.access import person_of, project_page, signed_in
 from webapp.accounts.fresh_sign_in import fresh_sign_in
-from webapp.accounts.models import Project
+from webapp.accounts.models import Project, User
 from webapp.accounts.queries import projects_of
 from webapp.api import reference, tokens
 from webapp.api.models import ApiToken, Deed, TokenScope
@@ -64,7 +64,7 @@ class TokenForm(forms.Form):
     )
     days = forms.TypedChoiceField(label="Ends", choices=DAYS, coerce=int, initial=tokens.DAYS_BY_DEFAULT)
 
-    def __init__(self, data: Any, *, user: Any) -> None:
+    def __init__(self, data: Any, *, user: User) -> None:
         super().__init__(data)
         self.fields["project"].queryset = projects_of(user)  # type: ignore[attr-defined]
 
@@ -81,23 +81,25 @@ class TokenForm(forms.Form):
 @sensitive_variables("key", "context")
 def token_list(request: HttpRequest) -> HttpResponse:
     """The person's tokens. A new one requires a fresh sign-in. Only the response that creates it shows its key."""
-    form = TokenForm(request.POST or None, user=request.user)
+    form = TokenForm(request.POST or None, user=person_of(request))
     context: dict[str, Any] = {}
     if form.is_valid():
         try:
             token, key = _make(request, form)
             context = {"made": token, "key": key}
-            form = TokenForm(None, user=request.user)
+            form = TokenForm(None, user=person_of(request))
         except tokens.TooManyTokens as refusal:
             form.add_error(None, str(refusal))
     now = SYSTEM_CLOCK.now()
     latest = Deed.objects.order_by("-at", "-pk")[:_DEEDS_SHOWN]
-    holding = tokens.valid_tokens(request.user).prefetch_related(Prefetch("deeds", latest, to_attr="latest"))
+    holding = tokens.valid_tokens(person_of(request)).prefetch_related(
+        Prefetch("deeds", latest, to_attr="latest")
+    )
     context |= {
         "section": "account",
         "form": form,
         "tokens": [(one, _soon(one, now), one.latest) for one in holding],
-        "ended": tokens.ended_tokens(request.user)[:_ENDED_SHOWN],
+        "ended": tokens.ended_tokens(person_of(request))[:_ENDED_SHOWN],
         "base_url": settings.STARLING_BASE_URL,
     }
     return render(request, "api/tokens.html", context, status=422 if form.errors else 200)
@@ -105,7 +107,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
 
 @fresh_sign_in
 def _make(request: HttpRequest, form: TokenForm) -> tuple[ApiToken, str]:
-    return tokens.make_token(user=request.user, **form.given())
+    return tokens.make_token(user=person_of(request), **form.given())
 
 
 def _soon(token: ApiToken, now: Any) -> bool:

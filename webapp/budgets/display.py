@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db.models import Count, F
 
 from cloud.platforms.options import PLATFORMS
+from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import Pill, display_usd, format_day, format_moment, plural
 from webapp.job_states import Observed
@@ -76,7 +76,7 @@ class PersonBudget:
     unreal: str
 
 
-def budgets_of_people(project: Any) -> dict[int, PersonBudget]:
+def budgets_of_people(project: Project) -> dict[int, PersonBudget]:
     """By person, the project's budget over their jobs; of several the one with the least room."""
     now = SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(project=project, scope=BudgetScope.USER, closed_at=None).order_by("pk")

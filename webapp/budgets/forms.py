@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from django import forms
 
-from webapp.accounts.models import User
+from webapp.accounts.models import Project, User
 from webapp.budgets.display import CLOUDS
 from webapp.formatting import read_whole
 from webapp.http.form_versions import FormVersion, version_of
@@ -93,7 +93,7 @@ class NewBudgetForm(BudgetForm):
     period = forms.ChoiceField(label="Period", choices=Period.choices, initial=Period.MONTHLY)
     field_order = ("name", "counts", "new_tag", "limit", "period", "at_line", "thresholds")
 
-    def __init__(self, *args: Any, project: Any | None, **options: Any) -> None:
+    def __init__(self, *args: Any, project: Project | None, **options: Any) -> None:
         """Without a project the budget belongs to the installation."""
         super().__init__(*args, **options)
         self._project = project
@@ -118,7 +118,7 @@ class NewBudgetForm(BudgetForm):
     def scope_values(self) -> dict[str, Any]:
         """Return scope, `of` and period for `create_budget`. Creates the tag if it is new."""
         scope, _, which = self.cleaned_data["counts"].partition(":")
-        if self.cleaned_data["counts"] == _NEW_TAG:
+        if self.cleaned_data["counts"] == _NEW_TAG and self._project is not None:
             scope, which = BudgetScope.TAG, tag_named(self._project, self.cleaned_data["new_tag"]).pk
         return {
             "scope": scope,
@@ -127,7 +127,7 @@ class NewBudgetForm(BudgetForm):
         }
 
 
-def _what_may_count(project: Any | None) -> Iterator[tuple[str, str]]:
+def _what_may_count(project: Project | None) -> Iterator[tuple[str, str]]:
     if project is None:
         yield BudgetScope.EVERYTHING, "All jobs of this installation"
         people = User.objects.filter(is_active=True)

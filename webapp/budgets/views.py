@@ -17,7 +17,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from webapp.accounts.access import live_page, project_action, project_page
+from webapp.accounts.access import live_page, person_of, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Membership, Project
 from webapp.budgets.display import period_words, summarize_budget, summarize_budgets
@@ -58,7 +58,7 @@ def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
         try:
             with transaction.atomic():
                 budget = create_budget(
-                    project=whose, user=request.user, **form.changes(), **form.scope_values()
+                    project=whose, user=person_of(request), **form.changes(), **form.scope_values()
                 )
         except BudgetRefused as refusal:
             form.add_error("limit", str(refusal))
@@ -141,7 +141,7 @@ def require_may_lift(membership: Membership, budget: Budget) -> None:
         )
 
 
-def budget_in(project: Any, budget_id: int, *, closed: bool = False, above: bool = False) -> Budget:
+def budget_in(project: Project, budget_id: int, *, closed: bool = False, above: bool = False) -> Budget:
     """Return the project's budget, or with `above` an installation-wide one. Http404 for any other, and
     unless `closed` for a closed one."""
     mine = Q(project=project) | Q(project=None) if above else Q(project=project)

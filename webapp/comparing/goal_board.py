@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil, inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import Count
 
+from webapp.accounts.models import Project
 from webapp.comparing.goal_results import references
 from webapp.comparing.models import GoalResult
 from webapp.jobs.form.field_titles import variant_titles
@@ -68,13 +69,13 @@ class Board:
     rows: tuple[BoardRow, ...]
 
 
-def subjects_of(project: Any) -> dict[str, int]:
+def subjects_of(project: Project) -> dict[str, int]:
     """Return how many finished jobs the project has by subject, those with most first."""
     rows = GoalResult.objects.filter(project=project).values_list("subject").annotate(runs=Count("pk"))
     return dict(sorted(rows, key=lambda one: (-one[1], one[0])))
 
 
-def board_of(project: Any, subject: str) -> Board | None:
+def board_of(project: Project, subject: str) -> Board | None:
     """Return the project's board of a subject, in one query; None for one without a reference."""
     goal = references().get(subject)
     if goal is None:

@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import F, QuerySet
 
 from training.tasks.score import Score
+from webapp.accounts.models import Project
 from webapp.formatting import read_whole
 from webapp.job_states import ACTIVE, TERMINAL
 from webapp.jobs.billing.bill_panel import cap_of_jobs
@@ -70,7 +71,7 @@ class Picked:
         return [job for side in self.sides for job in side.jobs]
 
 
-def picked(project: Any, keys: Sequence[str]) -> Picked:
+def picked(project: Project, keys: Sequence[str]) -> Picked:
     """The sides that an address names (`job_…`, `group_12`), in its order. A group with several specs becomes several
     sides. Jobs of other projects are never found."""
     keys = list(dict.fromkeys(keys))
@@ -100,7 +101,7 @@ def picked(project: Any, keys: Sequence[str]) -> Picked:
     return _limited(chosen, sum(key not in jobs and key not in groups for key in keys))
 
 
-def of_group(project: Any, group: JobGroup) -> Picked:
+def of_group(project: Project, group: JobGroup) -> Picked:
     """A side for each spec in a group, with its seeds."""
     return picked(project, [f"group_{group.pk}"])
 
@@ -190,14 +191,14 @@ def _limited(chosen: Sequence[tuple[str, str, list[Job], JobGroup | None]], unkn
     return Picked(tuple(kept), tuple(left_out))
 
 
-def _jobs_of(project: Any, ids: Iterable[str]) -> dict[str, Job]:
+def _jobs_of(project: Project, ids: Iterable[str]) -> dict[str, Job]:
     """The project's jobs among these ids. The query is by id alone: with the project as well, a database without
     statistics scans all of its jobs."""
     rows = Job.objects.filter(pk__in=ids, deleted_at=None).select_related("account").defer("summary", "note")
     return {job.pk: job for job in rows if job.project_id == project.pk}
 
 
-def list_groups(project: Any) -> QuerySet[JobGroup]:
+def list_groups(project: Project) -> QuerySet[JobGroup]:
     """The project's groups that hold a job of the list, newest first."""
     listed = JobGroup.objects.filter(project=project, jobs__archived_at=None, jobs__deleted_at=None)
     return listed.distinct().order_by("-created_at", "-pk")

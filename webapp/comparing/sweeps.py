@@ -20,6 +20,7 @@ from django.db import transaction
 from pydantic import BaseModel, ValidationError
 
 from training.tasks.score import USUAL
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.form.spec_fields import title_of
@@ -204,7 +205,7 @@ def _collect(model: BaseModel, path: str, above: str, fields: dict[str, Field]) 
 
 
 def launch_sweep(
-    *, project: Any, user: Any, sweep: Sweep, key: str | None = None, clock: Clock = SYSTEM_CLOCK
+    *, project: Project, user: User, sweep: Sweep, key: str | None = None, clock: Clock = SYSTEM_CLOCK
 ) -> JobGroup:
     """Launch all runs of the sweep as a group under a budget of its limit; all or none.
 
@@ -238,7 +239,7 @@ def axes_from(rows: Sequence[tuple[str, str]], titles: Mapping[str, str]) -> tup
 MOST_AXES = 3
 
 
-def base_of(project: Any, query: Mapping[str, Any]) -> tuple[JobSpec, str]:
+def base_of(project: Project, query: Mapping[str, Any]) -> tuple[JobSpec, str]:
     """The job that a sweep varies, and its name in the address: one of the project's jobs (`from`) or a preset."""
     job = project.jobs.filter(pk=query.get("from", "")).first()
     if job is not None:

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from webapp.accounts.access import project_action, project_page
+from webapp.accounts.access import person_of, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.comparing import text
 from webapp.comparing.curves import AXES, curves_of, drawn, getting_to, goal_of
@@ -147,7 +147,7 @@ def add_seeds(request: HttpRequest, project: Project) -> HttpResponse:
             raise Http404("There is no such job in this project.")
         try:
             grown = more_seeds(
-                user=request.user, like=like, count=count, key=f"{key}:{like.pk}" if key else None
+                user=person_of(request), like=like, count=count, key=f"{key}:{like.pk}" if key else None
             )
         except SpecRefused as refusal:
             messages.error(request, f"{like.name}: {refusal}")
@@ -180,7 +180,7 @@ def sweep_new(request: HttpRequest, project: Project) -> HttpResponse:
                 if request.POST.get("launch"):
                     made = launch_sweep(
                         project=project,
-                        user=request.user,
+                        user=person_of(request),
                         sweep=sweep,
                         key=request.POST.get("idempotency_key", "")[:60] or None,
                     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
+from webapp.accounts.models import Project
 from webapp.connections.models import CheckState, Connection, SealedRow, SealedSecret, SetUp
 from webapp.http.responses import or_404
 from webapp.job_states import TERMINAL
@@ -16,12 +17,12 @@ GIVEN_UP_AFTER = timedelta(seconds=30)
 """A requested test counts as given up after this time, a running one after three times as long."""
 
 
-def connections_of(project: Any) -> QuerySet[Connection]:
+def connections_of(project: Project) -> QuerySet[Connection]:
     """The project's connections, by name."""
     return Connection.objects.filter(project=project).order_by("name", "pk")
 
 
-def connection_in(project: Any, connection_id: str) -> Connection:
+def connection_in(project: Project, connection_id: str) -> Connection:
     return or_404(connections_of(project).filter(pk=connection_id).first(), "connection")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -11,6 +10,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from cloud.accounts.provision.permissions import prefix_of
 from cloud.platforms.model import Cloud
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import key_ring, queries
 from webapp.connections.models import (
@@ -38,8 +38,8 @@ def is_emulated(cloud: Cloud) -> bool:
 
 def create_connection(
     *,
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     kind: str,
     name: str,
     region: str,
@@ -70,8 +70,8 @@ def create_connection(
 @sensitive_variables()
 def create_with_identity(
     *,
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     plain: Mapping[str, str],
     secrets: Mapping[str, Secret],
     clock: Clock = SYSTEM_CLOCK,

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from cloud.accounts.provision import regions
 from cloud.money.billing.price_book import PriceBook
-from webapp.accounts.access import live_page, project_action, project_page
+from webapp.accounts.access import live_page, person_of, project_action, project_page
 from webapp.accounts.fresh_sign_in import confirm_url, fresh_sign_in_for_secrets, is_fresh
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
@@ -55,7 +55,7 @@ def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpRes
     if request.method == "POST" and form.is_valid():
         try:
             connection = services.create_connection(
-                project=project, user=request.user, kind=kind, **form.cleaned_data
+                project=project, user=person_of(request), kind=kind, **form.cleaned_data
             )
             return redirect("connections:detail", project.slug, connection.pk)
         except services.ConnectionRefused as refusal:

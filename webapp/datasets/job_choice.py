@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from training.data import library
 from training.data.manifest import Manifest
 from training.data.shipped import SHIPPED
 from training.data.store import MissingData
 from training.tasks.supervised_spec import Supervised
+from webapp.accounts.models import Project
 from webapp.datasets import files, queries
 from webapp.datasets.models import DataState
 from webapp.datasets.text import feature_words
@@ -22,7 +22,7 @@ FIELD = "training.data"
 _OFFERED = 100
 
 
-def list_options(project: Any) -> list[Named]:
+def list_options(project: Project) -> list[Named]:
     """The project's data sets, newest first, then those shipped with Starling."""
     ready = queries.data_sets_of(project).filter(state=DataState.READY).defer("survey")[:_OFFERED]
     own = {
@@ -37,7 +37,7 @@ def list_options(project: Any) -> list[Named]:
     return [*own.values(), *(Named(one.key, one.title, f"{one.words}.") for one in SHIPPED.values())]
 
 
-def manifest_of(project: Any, data: str) -> Manifest | None:
+def manifest_of(project: Project, data: str) -> Manifest | None:
     """What the data set is that a spec would name so; None if the project has none."""
     if data in SHIPPED:
         try:
@@ -47,7 +47,7 @@ def manifest_of(project: Any, data: str) -> Manifest | None:
     return files.read_manifest(data) if queries.ready_with(project, data) is not None else None
 
 
-def obstacles(project: Any, spec: JobSpec) -> Sequence[SpecProblem]:
+def obstacles(project: Project, spec: JobSpec) -> Sequence[SpecProblem]:
     training = spec.training
     if not isinstance(training, Supervised):
         return []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from django.db import transaction
 
 from training.data.readers.choice import Choice, ChoiceProblem, check
 from training.data.readers.survey import TableSurvey
+from webapp.accounts.models import Project, User
 from webapp.background import send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.datasets import files, queries
@@ -35,8 +36,8 @@ class ChoiceRefused(ValueError):
 
 def accept_file(
     *,
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     file_name: str,
     file: BinaryIO,
     size: int,
@@ -74,7 +75,7 @@ def accept_file(
     return made
 
 
-def _check_room(project: Any) -> None:
+def _check_room(project: Project) -> None:
     held = queries.bytes_held(project)
     if held >= MOST_KEPT_BYTES:
         raise DataRefused(

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 
 from training.data.readers.survey import TableSurvey
 from training.data.shipped import SHIPPED
-from webapp.accounts.access import live_page, project_action
+from webapp.accounts.access import live_page, person_of, project_action
 from webapp.accounts.models import Project
 from webapp.datasets import files, queries, services
 from webapp.datasets.forms import ChoiceForm, UploadForm
@@ -51,7 +51,7 @@ def data_set_upload(request: HttpRequest, project: Project) -> HttpResponse:
     try:
         made = services.accept_file(
             project=project,
-            user=request.user,
+            user=person_of(request),
             file_name=uploaded.name,
             file=uploaded.file,
             size=uploaded.size,

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds
+from webapp.accounts.models import User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural, ungroup
 from webapp.job_states import TERMINAL
@@ -26,7 +27,7 @@ class BoundsRefused(ValueError):
 
 @transaction.atomic
 def change_bounds(
-    *, job: Job, user: Any, least: int | None, most: int | None, clock: Clock = SYSTEM_CLOCK
+    *, job: Job, user: User, least: int | None, most: int | None, clock: Clock = SYSTEM_CLOCK
 ) -> Job:
     """Allow the job's policy from `least` to `most` actors in every later round; None removes a bound.
 

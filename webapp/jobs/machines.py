@@ -15,8 +15,8 @@ from django.views.decorators.http import require_safe
 
 from cloud.actor import bundle
 from cloud.platforms.hosts import HostsOptions
-from webapp.accounts.access import live_page, project_action, project_page
-from webapp.accounts.models import Project
+from webapp.accounts.access import live_page, person_of, project_action, project_page
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.gateway import queries, services
 from webapp.connections.gateway.queries import CallingMachines
@@ -67,7 +67,7 @@ def command(token: str, options: HostsOptions) -> str:
 
 
 @sensitive_variables("token")
-def new_command(job: Job, user: Any) -> str:
+def new_command(job: Job, user: User) -> str:
     """Create a token of the job and return the command that contains it."""
     token = services.new_token(job_id=job.pk, user=user)
     return command(token, HostsOptions.model_validate(job.spec["platform"]))
@@ -88,7 +88,7 @@ def machine_join(request: HttpRequest, project: Project, job_id: str) -> HttpRes
     context: dict[str, object] = {"section": "jobs", "job": job, "only_here": is_loopback()}
     if job.observed not in TERMINAL:
         options = HostsOptions.model_validate(job.spec["platform"])
-        context |= {"command": new_command(job, request.user), "processes": options.processes}
+        context |= {"command": new_command(job, person_of(request)), "processes": options.processes}
     return render(request, "jobs/machines/join.html", context)
 
 

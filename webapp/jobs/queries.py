@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import F, QuerySet
 
 from training.tasks.kinds import declaration_of
+from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.http.responses import GoneObject, or_404
 from webapp.jobs.billing.bill_panel import job_cap
@@ -46,13 +47,13 @@ _FIGURES = (
 _MOMENTS = ("since", "started_at", "finished_at")
 
 
-def job_list(project: Any) -> QuerySet[Job]:
+def job_list(project: Project) -> QuerySet[Job]:
     """Return the project's jobs with their accounts, newest first."""
     rows = Job.objects.filter(project=project, deleted_at=None).select_related("account", "created_by")
     return rows.order_by("-created_at", "pk")
 
 
-def job_in(project: Any, job_id: str) -> Job:
+def job_in(project: Project, job_id: str) -> Job:
     """Return the project's job with this id. Http404 for any other; GoneObject for a deleted one."""
     rows = Job.objects.filter(project=project, pk=job_id)
     job = or_404(rows.select_related("account", "created_by", "project").first(), "job")

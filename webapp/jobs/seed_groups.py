@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
 
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import read_whole
 from webapp.jobs.form.spec_problems import SpecProblem
@@ -55,8 +55,8 @@ def with_seed(spec: JobSpec, seed: int) -> JobSpec:
 
 def launch_seeds(
     *,
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     spec: JobSpec,
     count: int,
     key: str | None = None,
@@ -96,7 +96,7 @@ def launch_seeds(
     return group
 
 
-def share_budget(group: JobGroup, word: str, limit_picodollars: int, user: Any, clock: Clock) -> None:
+def share_budget(group: JobGroup, word: str, limit_picodollars: int, user: User, clock: Clock) -> None:
     """Create one budget for all jobs of a group, with `word` before the group's name."""
     create_budget(
         project=group.project,
@@ -118,7 +118,7 @@ def _grow(group: JobGroup, more_picodollars: int, clock: Clock) -> None:
 
 @transaction.atomic
 def more_seeds(
-    *, user: Any, like: Job, count: int, key: str | None = None, clock: Clock = SYSTEM_CLOCK
+    *, user: User, like: Job, count: int, key: str | None = None, clock: Clock = SYSTEM_CLOCK
 ) -> JobGroup:
     """Launch `count` more runs with seeds new to the job's group; a job without a group gets one.
 
@@ -143,8 +143,8 @@ def more_seeds(
 
 def launch_together(
     *,
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     specs: Sequence[JobSpec],
     key: str | None,
     whole_budget: bool = False,
@@ -169,7 +169,7 @@ def launch_together(
         ]
 
 
-def free_group_name(project: Any, wanted: str) -> str:
+def free_group_name(project: Project, wanted: str) -> str:
     """Return the name, with a number if the project has such a group already."""
     taken = set(JobGroup.objects.filter(project=project).values_list("name", flat=True))
     tries = (wanted if at == 1 else f"{wanted[: _LONGEST_NAME - 5]} {at}" for at in range(1, len(taken) + 2))
@@ -190,7 +190,7 @@ def without_seed(name: str) -> str:
 
 
 def run_again(
-    *, job: Job, user: Any, new_seed: bool, key: str | None = None, clock: Clock = SYSTEM_CLOCK
+    *, job: Job, user: User, new_seed: bool, key: str | None = None, clock: Clock = SYSTEM_CLOCK
 ) -> Job:
     """Launch a job like `job`, with the budget of its launch, outside its group. Raises SpecRefused.
 

@@ -5,7 +5,6 @@ The row is written first; messages that speed things up follow on commit and may
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -15,7 +14,7 @@ from pydantic import ValidationError
 from training.engine.checkpoints import CheckpointError
 from webapp import doorbell
 from webapp.accounts.access import ARCHIVED
-from webapp.accounts.models import Project
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.database.leases import NOT_HELD, is_idle
 from webapp.formatting import display_usd
@@ -72,8 +71,8 @@ def limits() -> Limits:
 
 def submit_job(
     *,
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     spec: JobSpec,
     idempotency_key: str | None = None,
     whole_budget: bool = False,
@@ -113,8 +112,8 @@ def submit_job(
 
 
 def _create(
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     spec: JobSpec,
     needs: launch_budget.Needs,
     idempotency_key: str | None,
@@ -166,7 +165,7 @@ def _lock_open_project(project_id: int) -> None:
 
 
 @transaction.atomic
-def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
+def stop_job(*, job: Job, user: User | str, clock: Clock = SYSTEM_CLOCK) -> Job:
     """Request that the job be cancelled. A running job drains within seconds; one without a process ends at
     once.
 
@@ -189,7 +188,7 @@ def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
 
 @transaction.atomic
-def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
+def pause_job(*, job: Job, user: User, clock: Clock = SYSTEM_CLOCK) -> Job:
     """Request a pause. A running job saves a checkpoint first; one without a process is paused at once.
 
     Does nothing to a paused job. CannotPause if it has ended or is being stopped.
@@ -230,7 +229,7 @@ def stop_idle(job_id: str, *, clock: Clock) -> bool:
 
 
 @transaction.atomic
-def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Job:
+def raise_budget(*, job: Job, user: User, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Job:
     """Set a higher budget; a job that its budget stopped resumes.
 
     Raises SpecRefused (an invalid amount), LimitTooLow, JobFinished or NoRoom (in a budget above, so that the
@@ -250,7 +249,7 @@ def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYST
 
 
 @transaction.atomic
-def lower_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Job:
+def lower_budget(*, job: Job, user: User, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Job:
     """Set a lower budget, which is not below what is spent or reserved.
 
     Raises SpecRefused (an invalid amount), LimitTooLow or JobFinished; nothing is changed then.
@@ -279,7 +278,7 @@ def _locked_for_budget(job: Job, limit_usd: Decimal) -> Job:
 
 
 @transaction.atomic
-def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
+def go_on(*, job: Job, user: User, clock: Clock = SYSTEM_CLOCK) -> Job:
     """Resume a paused job, whether a user or a budget above it paused it; others stay as they are.
 
     Raises LimitTooLow (its own budget ended it) or NoRoom.
@@ -311,7 +310,7 @@ def go_on_with_storage(*, job: Job, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 @transaction.atomic
-def start_over(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
+def start_over(*, job: Job, user: User, clock: Clock = SYSTEM_CLOCK) -> Job:
     """Begin a job again whose recorded checkpoints cannot be read: its rounds and checkpoints are forgotten, what was
     paid for them stays on the bill.
 

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from webapp.accounts.access import live_page, project_action, project_page
+from webapp.accounts.access import live_page, person_of, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.formatting import display_usd
@@ -25,7 +25,7 @@ from webapp.money.amounts import picodollars, read_usd
 
 @project_action("editor")
 def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    job = services.stop_job(job=queries.job_in(project, job_id), user=request.user)
+    job = services.stop_job(job=queries.job_in(project, job_id), user=person_of(request))
     if job.observed not in TERMINAL:
         messages.info(request, "Stopping: no new calls start, and those in flight are cancelled.")
     return redirect("jobs:detail", project.slug, job.pk)
@@ -41,7 +41,7 @@ def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> Htt
         return redirect("jobs:detail", project.slug, job.pk)
     try:
         limit = read_usd(request.POST.get("limit_usd", ""))
-        services.raise_budget(job=job, user=request.user, limit_usd=limit)
+        services.raise_budget(job=job, user=person_of(request), limit_usd=limit)
     except (
         ValueError
     ) as refusal:  # no amount, too low, too many decimals, or the job has ended: the text says which
@@ -55,7 +55,7 @@ def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> Htt
 def job_go_on(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Resume a paused job, or one that a budget above it stopped."""
     try:
-        services.go_on(job=queries.job_in(project, job_id), user=request.user)
+        services.go_on(job=queries.job_in(project, job_id), user=person_of(request))
     except ValueError as refusal:
         messages.error(request, str(refusal))
     return redirect("jobs:detail", project.slug, job_id)
@@ -65,7 +65,7 @@ def job_go_on(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
 def job_start_over(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Begin a job again whose recorded checkpoints cannot be read."""
     try:
-        services.start_over(job=queries.job_in(project, job_id), user=request.user)
+        services.start_over(job=queries.job_in(project, job_id), user=person_of(request))
     except ValueError as refusal:
         messages.error(request, str(refusal))
     return redirect("jobs:detail", project.slug, job_id)
@@ -84,7 +84,9 @@ def job_again(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
     job = queries.job_in(project, job_id)
     key = request.POST.get("idempotency_key", "")[:100] or None
     try:
-        made = run_again(job=job, user=request.user, new_seed=request.POST.get("seed") == "new", key=key)
+        made = run_again(
+            job=job, user=person_of(request), new_seed=request.POST.get("seed") == "new", key=key
+        )
     except SpecRefused as refusal:
         messages.error(request, f"Nothing was launched. {refusal}")
         return redirect(f"{reverse('jobs:new', args=[project.slug])}?clone={job.pk}")
@@ -101,7 +103,7 @@ def job_bounds(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
     try:
         least = number(request.POST.get("least", ""), "The fewest actors")
         most = number(request.POST.get("most", ""), "The most actors")
-        change_bounds(job=job, user=request.user, least=least, most=most)
+        change_bounds(job=job, user=person_of(request), least=least, most=most)
     except BoundsRefused as refusal:
         messages.error(request, f"Nothing was changed. {refusal}")
     return redirect("jobs:detail", project.slug, job.pk)

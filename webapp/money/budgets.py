@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import F, Model, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from webapp.accounts.models import Project
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd, format_day
 from webapp.money.amounts import display_least_usd
@@ -45,7 +45,7 @@ def lock_project(project_id: int | None) -> None:
 @transaction.atomic
 def create_budget(
     *,
-    project: Any,
+    project: Project | None,
     name: str,
     limit_picodollars: int,
     scope: str = BudgetScope.PROJECT,
@@ -53,7 +53,7 @@ def create_budget(
     period: str = Period.TOTAL,
     at_line: str = AtLine.DRAIN,
     thresholds: list[int] | None = None,
-    user: Any = None,
+    user: User | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Budget:
     """Create a budget above all accounts in its scope. `project` None: for the installation. `of`: user,

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
 from statistics import fmean, pstdev
-from typing import Any
 
 from django.core.cache import caches
 from django.db.models import Case, CharField, Sum, Value, When
 
 from cloud.timing.forecasting.result import TENTH
+from webapp.accounts.models import Project
 from webapp.formatting import display_usd, format_axis_usd, format_day, svg_points, ticks_up_to
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.billed import has_bills
@@ -74,7 +74,7 @@ class Month:
         return round(max(self.spent, middle - margin)), round(middle), round(middle + margin)
 
 
-def months(project: Any, now: datetime) -> list[Month]:
+def months(project: Project, now: datetime) -> list[Month]:
     """A month for each kind of money there is, real money first; at least one. A few seconds old at most."""
     key = f"overview-month:{project.pk}:{now:%Y-%m-%d}"
     listed: list[Month] | None = caches["process"].get_or_set(key, lambda: _months(project, now), KEPT_S)
@@ -82,7 +82,7 @@ def months(project: Any, now: datetime) -> list[Month]:
     return listed
 
 
-def _months(project: Any, now: datetime) -> list[Month]:
+def _months(project: Project, now: datetime) -> list[Month]:
     start = datetime(now.year, now.month, 1, tzinfo=UTC)
     rows = (
         Charge.objects.filter(

@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models import Case, QuerySet, When
 
 from cloud.platforms.options import CLOUD_OF
+from webapp.accounts.models import Project
 from webapp.formatting import Pill, display_usd, format_rough_duration, format_score, plural
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.billing.bill_panel import job_cap
@@ -46,11 +47,11 @@ class Running:
     left: str
 
 
-def active(project: Any) -> QuerySet[Job]:
+def active(project: Project) -> QuerySet[Job]:
     return Job.objects.filter(project=project, observed__in=ACTIVE, archived_at=None)
 
 
-def running(project: Any) -> list[Running]:
+def running(project: Project) -> list[Running]:
     """Active jobs: those with progress first, then the newest."""
     moving = Case(When(observed=Observed.RUNNING, round_no__gt=0, then=0), default=1)
     rows = (
@@ -125,7 +126,7 @@ def _next_step(job: Job) -> tuple[str, str]:
     return _RAISE_BUDGET if stopped_by_budget(job) else _STEPS[job.observed]
 
 
-def recent(project: Any) -> list[Recent]:
+def recent(project: Project) -> list[Recent]:
     """What ended or was stopped last."""
     ended = Job.objects.filter(project=project, archived_at=None, observed__in=(*TERMINAL, Observed.PAUSED))
     newest = ended.order_by("-since")
@@ -193,7 +194,7 @@ class Rate:
         return f"{jobs} running" if all_alike else f"Running: {', '.join(named)}"
 
 
-def rate(project: Any) -> Rate:
+def rate(project: Project) -> Rate:
     """The rate of all jobs that run. If there are very many, only the newest are summed."""
     queued = active(project).filter(observed=Observed.QUEUED).count()
     jobs = active(project).exclude(observed=Observed.QUEUED)

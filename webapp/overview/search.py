@@ -4,12 +4,12 @@ contain all typed words."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import Q
 from django.urls import reverse
 
-from webapp.accounts.models import Membership
+from webapp.accounts.models import Membership, Project
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.reasons import look_of_job
@@ -86,7 +86,7 @@ def _called(one: SearchResult, words: list[str]) -> bool:
     return one.title.lower() == " ".join(words)
 
 
-def _jobs(project: Any, slug: str, words: list[str]) -> list[SearchResult]:
+def _jobs(project: Project, slug: str, words: list[str]) -> list[SearchResult]:
     rows = Job.objects.filter(
         _all_in("name", words) | Q(pk=" ".join(words)), project=project, archived_at=None
     )
@@ -102,7 +102,7 @@ def _jobs(project: Any, slug: str, words: list[str]) -> list[SearchResult]:
     ]
 
 
-def _groups(project: Any, slug: str, words: list[str]) -> list[SearchResult]:
+def _groups(project: Project, slug: str, words: list[str]) -> list[SearchResult]:
     rows = JobGroup.objects.filter(_all_in("name", words), project=project).order_by("-created_at")
     return [
         SearchResult(group.name, "Group", "collection", reverse("comparing:group", args=[slug, group.pk]))

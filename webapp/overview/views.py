@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from webapp.accounts import services as people
-from webapp.accounts.access import live_page, project_action
+from webapp.accounts.access import live_page, person_of, project_action
 from webapp.accounts.models import Membership, Project
 from webapp.alerts.models import Severity
 from webapp.alerts.queries import bell_of
@@ -36,7 +36,7 @@ def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
     now = SYSTEM_CLOCK.now()
     membership: Membership = request.membership  # type: ignore[attr-defined]
     burn, rows = rate(project), running_jobs.running(project)
-    alerts = bell_of(request.user, project).alerts
+    alerts = bell_of(person_of(request), project).alerts
     needs = [alert_row(alert) for alert in alerts if alert.severity != Severity.INFO]
     recent = running_jobs.recent(project)
     guided = membership.allows("editor")

@@ -32,7 +32,7 @@ class ScheduleForm(forms.Form):
         label="To", queryset=User.objects.none(), widget=forms.CheckboxSelectMultiple
     )
 
-    def __init__(self, data: Any, *, project: Project, user: Any) -> None:
+    def __init__(self, data: Any, *, project: Project, user: User) -> None:
         super().__init__(data)
         members = User.objects.filter(memberships__project=project, is_active=True).order_by("email")
         self.fields["recipients"].queryset = members  # type: ignore[attr-defined]

@@ -6,13 +6,12 @@ import logging
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from webapp.accounts.models import Project
+from webapp.accounts.models import Project, User
 from webapp.alerts.models import AlertKind, Severity
 from webapp.alerts.services import raise_alert
 from webapp.background import Attempt, LifeCycle, WorkRefused, send_on_commit
@@ -48,7 +47,7 @@ def folder() -> Path:
 
 @transaction.atomic
 def request_file(
-    *, question: Question, format_key: str, user: Any, clock: Clock = SYSTEM_CLOCK
+    *, question: Question, format_key: str, user: User, clock: Clock = SYSTEM_CLOCK
 ) -> ReportFile:
     """Queue a report for the worker. An equal report that is unfinished is returned instead. Raises TooMany."""
     document = question.model_dump(mode="json")

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMessage
@@ -54,7 +53,7 @@ _LARGEST_EMAIL_BYTES = 8_000_000
 def add_schedule(
     *,
     project: Project,
-    user: Any,
+    user: User,
     every: str,
     by: str,
     prices: str,

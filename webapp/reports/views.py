@@ -19,7 +19,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from webapp.accounts.access import live_page, project_action, project_page, signed_in
+from webapp.accounts.access import live_page, person_of, project_action, project_page, signed_in
 from webapp.accounts.models import Project
 from webapp.alerts.senders.mail import NO_SERVER
 from webapp.clock import SYSTEM_CLOCK
@@ -102,7 +102,7 @@ def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
     }
     if project is not None:
         context["schedules"] = queries.schedules_of(project, today)
-        context["schedule_form"] = ScheduleForm(None, project=project, user=request.user)
+        context["schedule_form"] = ScheduleForm(None, project=project, user=person_of(request))
         context["mail_problem"] = "" if can_send() else NO_SERVER
     return render(request, "reports/page.html", context)
 
@@ -178,7 +178,7 @@ def _build(request: HttpRequest, project: Project | None) -> HttpResponse:
     parsed = parse_query(posted, project, SYSTEM_CLOCK.now().date())
     try:
         if (format_key := str(posted.get("format", ""))) in FORMATS:
-            request_file(question=parsed.question, format_key=format_key, user=request.user)
+            request_file(question=parsed.question, format_key=format_key, user=person_of(request))
     except TooMany as problem:
         messages.error(request, str(problem))
     return redirect(f"{address('page', project)}?{parsed.query}#files")
@@ -216,9 +216,9 @@ installation_built = staff_page(require_safe(_built))
 
 @project_action("editor")
 def schedule(request: HttpRequest, project: Project) -> HttpResponse:
-    form = ScheduleForm(request.POST, project=project, user=request.user)
+    form = ScheduleForm(request.POST, project=project, user=person_of(request))
     if form.is_valid():
-        schedules.add_schedule(project=project, user=request.user, **form.cleaned_data)
+        schedules.add_schedule(project=project, user=person_of(request), **form.cleaned_data)
         messages.success(request, "The report will be sent after each whole week or month (UTC).")
     else:
         problems = "; ".join(
@@ -275,7 +275,7 @@ def hand_over_bill(request: HttpRequest, project: Project) -> HttpResponse:
     try:
         accept_bill(
             project=project,
-            user=request.user,
+            user=person_of(request),
             name=uploaded.name,
             file=uploaded.file,
             size=uploaded.size,

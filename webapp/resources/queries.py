@@ -18,6 +18,7 @@ from cloud.money.unattended_cost import (
     deadline_s,
     unattended_cost,
 )
+from webapp.accounts.models import Project
 from webapp.connections.models import Connection
 from webapp.job_states import ACTIVE
 from webapp.jobs.models import Job
@@ -55,7 +56,7 @@ class RunningResources:
         return not self.things and not self.problems and self.checked_at is not None
 
 
-def in_project(project: Any) -> RunningResources:
+def in_project(project: Project) -> RunningResources:
     """The resources in all scanned accounts of the project."""
     return _running([one for one in scanned_connections() if one.project_id == project.pk])
 

@@ -8,6 +8,7 @@ from typing import Any
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
 from training.scheduling.agents import agent_for
+from webapp.accounts.models import Project
 from webapp.jobs.form.forms import SpecForm
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_fields import Named
@@ -20,7 +21,7 @@ _PRESETS_DATA = Named("", "The preset's", "")
 _FROM_SCRATCH = Named("", "Nothing: from scratch", "An agent that knows nothing yet.")
 
 
-def training_form(project: Any, data: Mapping[str, Any] | None, query: Mapping[str, Any]) -> SpecForm:
+def training_form(project: Project, data: Mapping[str, Any] | None, query: Mapping[str, Any]) -> SpecForm:
     """`query` may name the workload and the scheduler to begin with."""
     begin_with = [
         Named(
@@ -48,7 +49,7 @@ def training_form(project: Any, data: Mapping[str, Any] | None, query: Mapping[s
     )
 
 
-def _start(project: Any, query: Mapping[str, Any]) -> TrainingRequest:
+def _start(project: Project, query: Mapping[str, Any]) -> TrainingRequest:
     start = TrainingRequest()
     workload = query.get("workload", "")
     if workload_of(workload) is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.urls import reverse
 from django.utils.html import format_html
@@ -11,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from training.scaling.learned import Learned
 from training.scaling.siren import Siren
+from webapp.accounts.models import Project
 from webapp.formatting import display_usd, plural
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import SpecProblem
@@ -25,7 +25,7 @@ _POLICIES = {"minionsrl": "learned", "siren": "siren"}
 """The scaling policy that decides with an agent of this kind."""
 
 
-def list_options(project: Any) -> dict[str, list[Named]]:
+def list_options(project: Project) -> dict[str, list[Named]]:
     """The project's schedulers by the kind of their scaling policy, newest first."""
     options: dict[str, list[Named]] = {"learned": [], "siren": []}
     for one in queries.versions_of(project)[:_OFFERED]:
@@ -44,13 +44,13 @@ def _words(version: Version) -> str:
     )
 
 
-def empty_text(project: Any) -> SafeString:
+def empty_text(project: Project) -> SafeString:
     """The hint below the select of a project without schedulers."""
     address = reverse("schedulers:list", args=[project.slug])
     return format_html('No scheduler is trained yet. <a href="{}">Train one under Schedulers.</a>', address)
 
 
-def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
+def fill_in_weights(project: Project, spec: JobSpec) -> JobSpec:
     """The spec with its scheduler's weights and settings; unchanged if it names no scheduler."""
     scaling = spec.training.scaling
     version = _chosen(project, scaling)
@@ -62,7 +62,7 @@ def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
     return spec.model_copy(update={"training": training})
 
 
-def obstacles(project: Any, spec: JobSpec) -> Sequence[SpecProblem]:
+def obstacles(project: Project, spec: JobSpec) -> Sequence[SpecProblem]:
     """Problems of the job's choice of a scheduler; empty if there are none."""
     scaling, score = spec.training.scaling, spec.training.score
     if isinstance(scaling, Siren) and score.higher_is_better:
@@ -88,7 +88,7 @@ def obstacles(project: Any, spec: JobSpec) -> Sequence[SpecProblem]:
     return [SpecProblem(FIELD, sentence)]
 
 
-def _chosen(project: Any, scaling: object) -> Version | None:
+def _chosen(project: Project, scaling: object) -> Version | None:
     """The version that decides for this policy; None if it names none, or one of another kind."""
     if not isinstance(scaling, Learned | Siren) or not scaling.scheduler:
         return None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 
 from training.engine.reports import RoundReport
 from training.scheduling.decisions import FixedPlan
+from webapp.accounts.models import Project
 from webapp.http.responses import or_404
 from webapp.schedulers.models import Episode, EpisodeKind, Scheduler, SchedulerTraining, Version
 
@@ -15,27 +14,27 @@ RECORDED_AT_MOST = 40
 """Rehearsals draw their rounds from this many of the newest recorded trainings."""
 
 
-def schedulers_of(project: Any) -> QuerySet[Scheduler]:
+def schedulers_of(project: Project) -> QuerySet[Scheduler]:
     return Scheduler.objects.filter(project=project).annotate(version_count=Count("versions"))
 
 
-def scheduler_in(project: Any, scheduler_id: str) -> Scheduler:
+def scheduler_in(project: Project, scheduler_id: str) -> Scheduler:
     return or_404(Scheduler.objects.filter(project=project, pk=scheduler_id).first(), "scheduler")
 
 
-def versions_of(project: Any) -> QuerySet[Version]:
+def versions_of(project: Project) -> QuerySet[Version]:
     """All versions of the project's schedulers, newest first, with what they were trained on."""
     rows = Version.objects.filter(scheduler__project=project).select_related("scheduler", "training")
     return rows.defer("learner", "training__learner", "training__best_learner").order_by("-made_at", "-pk")
 
 
-def newest_versions(project: Any) -> dict[str, Version]:
+def newest_versions(project: Project) -> dict[str, Version]:
     """The newest version of each of the project's schedulers, by the scheduler's id."""
     newest = Version.objects.filter(scheduler=OuterRef("scheduler")).order_by("-number").values("pk")[:1]
     return {one.scheduler_id: one for one in versions_of(project).filter(pk=Subquery(newest))}
 
 
-def version_in(project: Any, key: str) -> Version | None:
+def version_in(project: Project, key: str) -> Version | None:
     """The version with the key that specs use, such as sch_abcdefghij.2; None if the project has none."""
     scheduler_id, _, number = key.rpartition(".")
     if not number.isdecimal() or len(number) > 9:
@@ -43,13 +42,13 @@ def version_in(project: Any, key: str) -> Version | None:
     return versions_of(project).filter(scheduler_id=scheduler_id, number=int(number)).first()
 
 
-def trainings_of(project: Any) -> QuerySet[SchedulerTraining]:
+def trainings_of(project: Project) -> QuerySet[SchedulerTraining]:
     """The project's trainings, without those of searches."""
     rows = SchedulerTraining.objects.filter(project=project, search="")
     return rows.select_related("version__scheduler", "requested_by").defer("learner", "best_learner")
 
 
-def training_in(project: Any, training_id: int) -> SchedulerTraining:
+def training_in(project: Project, training_id: int) -> SchedulerTraining:
     rows = SchedulerTraining.objects.filter(project=project, pk=training_id).defer("learner", "best_learner")
     return or_404(rows.select_related("version__scheduler", "begin_with__scheduler").first(), "training")
 

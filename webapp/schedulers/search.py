@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from training.engine.seeds import derive
+from webapp.accounts.models import Project, User
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.schedulers import persist, services
 from webapp.schedulers.models import SchedulerTraining, TrainingState
@@ -54,7 +54,7 @@ def draw(how_many: int, seed: int) -> list[dict[str, float]]:
 
 
 def trainings(
-    project: Any, user: Any, request: TrainingRequest, name: str, settings: Sequence[Setting]
+    project: Project, user: User, request: TrainingRequest, name: str, settings: Sequence[Setting]
 ) -> Iterator[SchedulerTraining]:
     """The unfinished training of each setting, created if there is none yet."""
     if request.scheduling.kind != "minionsrl":
@@ -77,7 +77,7 @@ def trainings(
             yield training
 
 
-def rows(project: Any, name: str) -> list[SearchRow]:
+def rows(project: Project, name: str) -> list[SearchRow]:
     """The rows of the search, the best score first."""
     listed = [_row(one) for one in SchedulerTraining.objects.filter(project=project, search=name)]
     return sorted(listed, key=lambda row: (row.score is None, -(row.score or 0.0), row.training_id))

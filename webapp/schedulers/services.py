@@ -14,6 +14,7 @@ from training.scheduling.siren.model import SirenWorkload
 from training.supervised.models import simplest_model
 from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
+from webapp.accounts.models import Project, User
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.database.leases import expire_dead, idle, is_idle
@@ -52,14 +53,14 @@ class TrainingRefused(ValueError):
         self.problems = list(problems)
 
 
-def obstacles(project: Any, request: TrainingRequest) -> list[SpecProblem]:
+def obstacles(project: Project, request: TrainingRequest) -> list[SpecProblem]:
     """What prevents this training: a sentence for each field, or none."""
     found = _complete(project, request)
     return found if isinstance(found, list) else []
 
 
 def _complete(
-    project: Any, request: TrainingRequest
+    project: Project, request: TrainingRequest
 ) -> tuple[CompleteRequest, Version | None] | list[SpecProblem]:
     workload = _workload(project, request)
     if isinstance(workload, SpecProblem):
@@ -80,7 +81,7 @@ def _complete(
     return found, begin_with
 
 
-def _workload(project: Any, request: TrainingRequest) -> Training | SpecProblem:
+def _workload(project: Project, request: TrainingRequest) -> Training | SpecProblem:
     """The preset's training, on the data set that was named; or why there is none."""
     workload = workload_of(request.workload)
     if workload is None:
@@ -100,7 +101,7 @@ def _workload(project: Any, request: TrainingRequest) -> Training | SpecProblem:
     return workload.model_copy(update=changes)
 
 
-def _too_few_rows(project: Any, spec: AnyAgent) -> list[SpecProblem]:
+def _too_few_rows(project: Project, spec: AnyAgent) -> list[SpecProblem]:
     """Why trainings with the most functions cannot learn from the data set."""
     if not isinstance(spec, SirenWorkload):
         return []
@@ -158,8 +159,8 @@ def continue_with(start: TrainingRequest, version: Version) -> TrainingRequest:
 @transaction.atomic
 def request_training(
     *,
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     request: TrainingRequest,
     search: str = "",
     tell_worker: bool = True,

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from training.data.shipped import SHIPPED
 from training.scheduling.agents import AnyAgent, agent_for
 from training.scheduling.siren.model import SirenWorkload
-from webapp.accounts.access import live_page, project_action, project_page
+from webapp.accounts.access import live_page, person_of, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job, Round
@@ -92,7 +92,7 @@ def training_new(request: HttpRequest, project: Project) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         wanted = form.spec
         assert isinstance(wanted, TrainingRequest)  # the model of this form
-        training = services.request_training(project=project, user=request.user, request=wanted)
+        training = services.request_training(project=project, user=person_of(request), request=wanted)
         return redirect("schedulers:training", project.slug, training.pk)
     agents = {name: agent_for(preset.spec.training) for name, preset in presets().items()}
     context = {"section": "schedulers", "form": form, "group": form.tree, "agents": agents}

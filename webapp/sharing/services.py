@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 
-from webapp.accounts.models import Membership, Project, Role
+from webapp.accounts.models import Membership, Project, Role, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.comparing.groups import picked
 from webapp.jobs.models import Job
@@ -46,7 +46,7 @@ class LinkRefused(ValueError):
 def make_link(
     *,
     project: Project,
-    user: Any,
+    user: User,
     of: Iterable[str] = (),
     report: Mapping[str, str] | None = None,
     money: bool = False,

@@ -7,17 +7,18 @@ from urllib.parse import urlsplit
 
 from django.db.models import QuerySet
 
+from webapp.accounts.models import Project
 from webapp.formatting import Status
 from webapp.http.responses import or_404
 from webapp.trackers import wandb
 from webapp.trackers.models import TrackedRun, Tracker, TrackerKind
 
 
-def trackers_of(project: Any) -> QuerySet[Tracker]:
+def trackers_of(project: Project) -> QuerySet[Tracker]:
     return Tracker.objects.filter(project=project)
 
 
-def tracker_in(project: Any, kind: str) -> Tracker:
+def tracker_in(project: Project, kind: str) -> Tracker:
     """The project's tracker of this kind. Http404 if it has none."""
     return or_404(trackers_of(project).filter(kind=kind).first(), "tracker")
 

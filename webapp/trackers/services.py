@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
 
+from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import key_ring
 from webapp.connections.key_ring import KeysUnusable
@@ -35,7 +35,7 @@ class TrackerRefused(Exception):
 @sensitive_variables("token")
 def set_tracker(
     *,
-    project: Any,
+    project: Project,
     kind: str,
     address: str,
     place: str,

@@ -124,7 +124,7 @@ def change_budget(member: Editor, budget_id: RowId, budget: BudgetChange) -> Bud
         if changes["limit_picodollars"] > held.limit_picodollars:
             require_may_lift(member, held)
     budgets.change_budget(budget=held, **changes)
-    return _budget(budget_in(held.project, held.pk))
+    return _budget(budget_in(member.project, held.pk))
 
 
 @router.delete(
@@ -135,7 +135,7 @@ def close_budget(member: Editor, budget_id: RowId) -> BudgetShape:
     held = budget_in(member.project, budget_id, closed=True)
     require_may_lift(member, held)
     budgets.close_budget(budget=held)
-    return _budget(budget_in(held.project, held.pk, closed=True))
+    return _budget(budget_in(member.project, held.pk, closed=True))
 
 
 def _placed(project: Project, counts: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from cloud.money.billing.price_book import PriceBook
-from webapp.accounts.models import Membership, Project
+from webapp.accounts.models import Membership, Project, User
 from webapp.api.auth import Token
 from webapp.api.problems import cleaned
 from webapp.api.router import ApiRouter, Editor, EditorsProject, Owner, OwnersProject, Person
@@ -273,7 +273,7 @@ def take_down_connection(project: OwnersProject, connection_id: str) -> SetUpSha
 
 
 @sensitive_variables()
-def _made(project: Project, user: Any, wish: NewConnection) -> Connection:
+def _made(project: Project, user: User, wish: NewConnection) -> Connection:
     given = wish.model_dump(exclude_none=True, exclude={"kind", "identity"})
     fields = cleaned(forms.NewConnectionForm(given, kind=wish.kind), given=given)
     fields |= {"project": project, "user": user, "kind": wish.kind}

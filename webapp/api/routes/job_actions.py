@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from ninja import Query
 from pydantic import Field, StringConstraints
 
+from webapp.accounts.models import User
 from webapp.alerts import queries as alerts
 from webapp.alerts import services
 from webapp.api.auth import Token
@@ -74,7 +75,7 @@ class AlertDeed(Request):
     summary="Change a job's tags and note, or archive it",
 )
 def set_job_labels(done: Done, labels: Labels) -> JobShape:
-    def change(*, job: Job, user: Any) -> None:
+    def change(*, job: Job, user: User) -> None:
         if labels.archived is not None:
             (list_labels.archive if labels.archived else list_labels.unarchive)(job=job, user=user)
         if labels.note is not None:
@@ -91,7 +92,7 @@ def set_job_labels(done: Done, labels: Labels) -> JobShape:
     summary="Change how many actors a job may have",
 )
 def set_job_actors(done: Done, bounds: ActorBounds) -> JobShape:
-    def change(*, job: Job, user: Any) -> None:
+    def change(*, job: Job, user: User) -> None:
         change_bounds(job=job, user=user, least=bounds.least, most=bounds.most)
 
     return done(change)

@@ -12,7 +12,7 @@ from ninja import Header, Query
 from ninja.responses import Status
 from pydantic import Field
 
-from webapp.accounts.models import Project
+from webapp.accounts.models import Project, User
 from webapp.api.auth import Token
 from webapp.api.idempotency import say_if_replayed
 from webapp.api.job_serialization import JobShape, etag_of, search_jobs, serialize_job
@@ -202,7 +202,7 @@ def raise_job_budget(done: Done, budget: NewBudget) -> JobShape:
     """Requires the scope “budget”, where the page requires a fresh sign-in. A job that its budget stopped
     resumes."""
 
-    def change(*, job: Job, user: Any) -> Job:
+    def change(*, job: Job, user: User) -> Job:
         return services.raise_budget(job=job, user=user, limit_usd=budget.limit_usd)
 
     return done(change)

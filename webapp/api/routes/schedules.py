@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from pydantic import Field
 
-from webapp.accounts.models import Project
+from webapp.accounts.models import Project, User
 from webapp.api.auth import Token
 from webapp.api.idempotency import create_once
 from webapp.api.paging import RowId
@@ -152,7 +152,7 @@ def stop_schedule(project: EditorsProject, schedule_id: RowId) -> ReportSchedule
     return _schedule(queries.schedule_in(project, schedule_id))
 
 
-def _fields_of(project: Project, user: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _fields_of(project: Project, user: User, given: dict[str, Any]) -> dict[str, Any]:
     """The cleaned data of the page's form, which identifies people by number instead of address."""
     form = ScheduleForm(None, project=project, user=user)
     given["recipients"] = _numbers(form.fields["recipients"].queryset, given["recipients"] or [user.email])  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from training.statistics.sequential import pairs_needed
+from webapp.accounts.models import Project, User
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.comparing.abtests.changes import ChangeRefused, FieldChange, changed, describe_change
@@ -88,7 +89,7 @@ def require_finished(job: Job) -> JobSpec:
 def start_test(
     *,
     job: Job,
-    user: Any,
+    user: User,
     change: str,
     effect: float,
     budget_usd: Decimal,
@@ -137,7 +138,7 @@ def _require_room(spec: JobSpec, other: JobSpec, budget_usd: Decimal) -> None:
 
 def _create(
     job: Job,
-    user: Any,
+    user: User,
     change: str,
     words: FieldChange,
     effect: float,
@@ -197,7 +198,7 @@ def end_test(test_id: int, *, clock: Clock = SYSTEM_CLOCK, state: AbTestState, *
     return True
 
 
-def stop_test(*, test: ABTest, user: Any, clock: Clock = SYSTEM_CLOCK) -> ABTest:
+def stop_test(*, test: ABTest, user: User, clock: Clock = SYSTEM_CLOCK) -> ABTest:
     """Stop a test and its jobs, for good. Does nothing to a test that has ended."""
     end_test(test.pk, clock=clock, state=AbTestState.STOPPED, reason=f"Stopped by {user}.")
     test.refresh_from_db()
@@ -226,6 +227,6 @@ def _budgets_of(test: ABTest, spec: JobSpec) -> dict[int, Budget]:
     return above.in_bulk()
 
 
-def in_project(project: Any) -> QuerySet[ABTest]:
+def in_project(project: Project) -> QuerySet[ABTest]:
     """Return the project's tests, newest first."""
     return ABTest.objects.filter(project=project).select_related("job", "group", "budget")

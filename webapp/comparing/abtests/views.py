@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from webapp.accounts.access import live_page, project_action, project_page
+from webapp.accounts.access import live_page, person_of, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.comparing.abtests import services, text
 from webapp.comparing.abtests.changes import ChangeRefused
@@ -63,7 +63,7 @@ def test_new(request: HttpRequest, project: Project) -> HttpResponse:
             try:
                 test = services.start_test(
                     job=job,
-                    user=request.user,
+                    user=person_of(request),
                     change=form.whole_change,
                     effect=given["effect"],
                     budget_usd=given["budget_usd"],
@@ -92,7 +92,7 @@ def test_progress(request: HttpRequest, project: Project, test_id: int) -> HttpR
 
 @project_action("editor")
 def test_stop(request: HttpRequest, project: Project, test_id: int) -> HttpResponse:
-    test = services.stop_test(test=_test_in(project, test_id), user=request.user)
+    test = services.stop_test(test=_test_in(project, test_id), user=person_of(request))
     return redirect("abtests:detail", project.slug, test.pk)
 
 

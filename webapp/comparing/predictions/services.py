@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from cloud.timing.forecasting.what_if import picodollars_of
+from webapp.accounts.models import User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.comparing.predictions.models import Prediction, PredictionState
 from webapp.comparing.predictions.predict import final_score, predict
@@ -30,7 +31,7 @@ def own_actors(job: Job) -> int | None:
 def apply(
     *,
     job: Job,
-    user: Any,
+    user: User,
     actors: int | None,
     limit_picodollars: int | None = None,
     clock: Clock = SYSTEM_CLOCK,

@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 
-from webapp.accounts.access import live_page, project_action
+from webapp.accounts.access import live_page, person_of, project_action
 from webapp.accounts.fresh_sign_in import is_fresh
 from webapp.accounts.models import Project
 from webapp.comparing.predictions import services, text
@@ -64,7 +64,7 @@ def what_if_apply(request: HttpRequest, project: Project, job_id: str) -> HttpRe
         actors, limit = _read_choice(job, request.POST)
         if limit is not None and limit > job.account.limit_picodollars and not is_fresh(request):
             raise ReauthenticationRequired
-        services.apply(job=job, user=request.user, actors=actors, limit_picodollars=limit)
+        services.apply(job=job, user=person_of(request), actors=actors, limit_picodollars=limit)
     except _REFUSALS as refusal:
         messages.error(request, f"Nothing was changed. {refusal}")
         return redirect("predictions:what_if", project.slug, job.pk)

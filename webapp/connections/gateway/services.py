@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
 
 from webapp import doorbell
+from webapp.accounts.models import User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.gateway import queries
 from webapp.connections.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledCall, SeenPuller
@@ -70,7 +70,7 @@ def _empty(job_id: str) -> None:
 
 
 @transaction.atomic
-def new_token(*, job_id: str, user: Any = None, clock: Clock = SYSTEM_CLOCK) -> str:
+def new_token(*, job_id: str, user: User | None = None, clock: Clock = SYSTEM_CLOCK) -> str:
     """A token that opens the job's box until it ends (`queries.valid_tokens`). Only its hash is kept."""
     Box.objects.get_or_create(pk=job_id, defaults={"stay_until_unix_s": clock.now().timestamp() + _EARLY_S})
     secret = secrets.token_urlsafe(32)

@@ -17,6 +17,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from webapp.accounts.access import project_page
+from webapp.accounts.models import Project
 from webapp.http.responses import refused, unknown_words
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
@@ -143,7 +144,7 @@ _REPORTS = {"round": by_round, "call": by_call}
 
 @project_page()
 @require_safe
-def cost_csv(request: HttpRequest, project: Any, job_id: str) -> HttpResponseBase:
+def cost_csv(request: HttpRequest, project: Project, job_id: str) -> HttpResponseBase:
     """Return the job's bill as a file, by round (or `?by=call`)."""
     job = job_in(project, job_id)
     by = request.GET.get("by", "round")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils.crypto import constant_time_compare
 
 from webapp.accounts.hashed_sessions import SessionStore, stored_key
@@ -83,7 +84,7 @@ def _people(session_keys: Iterable[str | None]) -> dict[str, Any]:
     }
 
 
-def _holds(claim: dict[str, Any], person: Any) -> bool:
+def _holds(claim: dict[str, Any], person: AbstractBaseUser) -> bool:
     """Return whether the session was opened with the user's present password, by a backend that is still enabled."""
     if claim.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
         return False

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Draft
 
@@ -21,12 +22,12 @@ class DraftRefused(ValueError):
     """The draft cannot be saved. The text says why and what to do."""
 
 
-def drafts_of(project: Any, user: Any) -> QuerySet[Draft]:
+def drafts_of(project: Project, user: User) -> QuerySet[Draft]:
     """Return the user's drafts in a project, last saved first."""
     return Draft.objects.filter(project=project, user=user)
 
 
-def draft_in(project: Any, user: Any, draft_id: str) -> Draft | None:
+def draft_in(project: Project, user: User, draft_id: str) -> Draft | None:
     """Return the user's draft with that number; None if there is none."""
     if not draft_id.isdecimal() or len(draft_id) > 15:
         return None
@@ -36,8 +37,8 @@ def draft_in(project: Any, user: Any, draft_id: str) -> Draft | None:
 @transaction.atomic
 def save_draft(
     *,
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     values: Mapping[str, Any],
     begun_with: str,
     draft: Draft | None = None,
@@ -65,7 +66,7 @@ def save_draft(
     return kept
 
 
-def delete_draft(*, project: Any, user: Any, draft_id: str) -> bool:
+def delete_draft(*, project: Project, user: User, draft_id: str) -> bool:
     """Delete a draft; False if there was none."""
     draft = draft_in(project, user, draft_id)
     if draft is None:

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods
 
 from cloud.platforms.options import CLOUD_OF
 from training.rl.environments import catalogue
-from webapp.accounts.access import project_action, project_page
-from webapp.accounts.models import Project
+from webapp.accounts.access import person_of, project_action, project_page
+from webapp.accounts.models import Project, User
 from webapp.connections.services import is_emulated
 from webapp.jobs import seed_groups, services
 from webapp.jobs.form import drafts
@@ -40,7 +40,7 @@ class FormState:
     """One form: its project and user, its starting point, its draft if any, and the submitted data."""
 
     project: Project
-    user: Any
+    user: User
     begun: StartingPoint
     draft: Draft | None = None
     sent: Mapping[str, Any] | None = None
@@ -48,7 +48,7 @@ class FormState:
 
     @classmethod
     def of(
-        cls, project: Project, user: Any, query: Mapping[str, Any], sent: Mapping[str, Any] | None = None
+        cls, project: Project, user: User, query: Mapping[str, Any], sent: Mapping[str, Any] | None = None
     ) -> FormState:
         """Return the form that the URL names: the user's draft, else a fresh starting point."""
         draft = drafts.draft_in(project, user, query.get("draft", ""))
@@ -170,7 +170,7 @@ def sections(tree: FieldGroup) -> list[dict[str, Any]]:
 
 def _form_state(request: HttpRequest, project: Project) -> FormState:
     return FormState.of(
-        project, request.user, request.GET, request.POST if request.method == "POST" else None
+        project, person_of(request), request.GET, request.POST if request.method == "POST" else None
     )
 
 
@@ -195,7 +195,7 @@ def _page(
         "chosen": form_state.begun.preset.name if form_state.begun.preset else "",
         "begun": form_state.begun,
         "draft": form_state.draft,
-        "drafts": drafts.drafts_of(form_state.project, request.user),
+        "drafts": drafts.drafts_of(form_state.project, person_of(request)),
         "gone": drafts.unknown_fields(form_state.draft, form.fields) if form_state.draft else [],
         "action": form_state.address,
         "environments": catalogue.ENTRIES.values(),
@@ -277,7 +277,7 @@ def _save(request: HttpRequest, form_state: FormState, form: SpecForm) -> HttpRe
 def job_file(request: HttpRequest, project: Project) -> HttpResponse:
     """Put a spec from a JSON, TOML or YAML file into the form as a draft, or show all its problems."""
     file = request.FILES.get("spec")
-    form_state = FormState(project, request.user, starting_point(project, {}))
+    form_state = FormState(project, person_of(request), starting_point(project, {}))
     try:
         if file is None:
             raise SpecError([SpecProblem("", "Choose a JSON, TOML or YAML file first.")])
@@ -289,7 +289,9 @@ def job_file(request: HttpRequest, project: Project) -> HttpResponse:
     begun = starting_point(project, {FILE: name})
     values = job_form(start=spec).as_typed()
     try:
-        draft = drafts.save_draft(project=project, user=request.user, values=values, begun_with=begun.address)
+        draft = drafts.save_draft(
+            project=project, user=person_of(request), values=values, begun_with=begun.address
+        )
     except drafts.DraftRefused as refusal:
         messages.error(request, str(refusal))
         return redirect("jobs:new", project.slug)
@@ -298,7 +300,7 @@ def job_file(request: HttpRequest, project: Project) -> HttpResponse:
 
 @project_action("editor")
 def draft_delete(request: HttpRequest, project: Project) -> HttpResponse:
-    if drafts.delete_draft(project=project, user=request.user, draft_id=request.POST.get("draft", "")):
+    if drafts.delete_draft(project=project, user=person_of(request), draft_id=request.POST.get("draft", "")):
         messages.success(request, "The draft is deleted.")
     return redirect("jobs:new", project.slug)
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from training.supervised.models import simplest_model
 from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
+from webapp.accounts.models import Project
 from webapp.formatting import read_whole
 from webapp.jobs import lineage, queries
 from webapp.jobs.form.presets import Preset, presets
@@ -66,7 +67,7 @@ class StartingPoint:
         return self._chosen.name if self.checkpoints else ""
 
 
-def starting_point(project: Any, query: Mapping[str, Any]) -> StartingPoint:
+def starting_point(project: Project, query: Mapping[str, Any]) -> StartingPoint:
     """Return the starting point that the URL names. Http404 for a job outside the project."""
     if job_id := query.get("clone") or query.get("fork"):
         job = queries.job_in(project, str(job_id))
@@ -84,7 +85,7 @@ def starting_point(project: Any, query: Mapping[str, Any]) -> StartingPoint:
     )
 
 
-def _of_data(project: Any, data: str, scheduler: str) -> StartingPoint:
+def _of_data(project: Project, data: str, scheduler: str) -> StartingPoint:
     """Return a job that learns from this data set, with the simplest model that can. Http404 if there is none."""
     manifest = data_sets().manifest_of(project, data)
     if manifest is None:
@@ -101,7 +102,7 @@ def _of_data(project: Any, data: str, scheduler: str) -> StartingPoint:
     return StartingPoint(urlencode(named), f"the data set {manifest.name}", spec, None)
 
 
-def of_address(project: Any, address: str) -> StartingPoint:
+def of_address(project: Project, address: str) -> StartingPoint:
     """Return the starting point stored in a draft; the default one if its job is gone."""
     try:
         return starting_point(project, QueryDict(address))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
 
 from django.db.models import Q
 from django.urls import reverse
 
 from training.rl.environments import catalogue
 from training.spec import TrainingSpec
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import Tone, display_usd, format_score, plural
 from webapp.jobs import services
@@ -73,7 +73,7 @@ def folded(rows: Sequence[ChecklistRow]) -> dict[str, list[ChecklistRow]]:
 
 
 def checklist(
-    project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: Source | None = None
+    project: Project, user: User, spec: JobSpec, *, count: int = 1, made_from: Source | None = None
 ) -> list[ChecklistRow]:
     """Return every row for a valid spec that is launched with `count` seeds."""
     problems, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
@@ -115,7 +115,7 @@ def _memory(spec: JobSpec) -> ChecklistRow:
     )
 
 
-def _trackers(project: Any) -> Iterator[ChecklistRow]:
+def _trackers(project: Project) -> Iterator[ChecklistRow]:
     """Yield the row of the project's trackers, if one is on. A tracker that takes nothing prevents no launch."""
     on = list(trackers.trackers_of(project).filter(on=True))
     if problems := [words for tracker in on if (words := trackers.problem_of(tracker))]:
@@ -132,7 +132,7 @@ def _of(title: str, found: Sequence[SpecProblem], fine: str) -> ChecklistRow:
     return ChecklistRow(title, "failed" if found else "ok", " ".join(one.sentence for one in found) or fine)
 
 
-def _credentials(project: Any, spec: JobSpec, problems: Sequence[SpecProblem]) -> ChecklistRow:
+def _credentials(project: Project, spec: JobSpec, problems: Sequence[SpecProblem]) -> ChecklistRow:
     title, page = "Credentials", reverse("connections:list", args=[project.slug])
     if spec.platform.cloud is None:
         row = requirements_of(spec.platform)
@@ -152,7 +152,7 @@ def _credentials(project: Any, spec: JobSpec, problems: Sequence[SpecProblem]) -
     )
 
 
-def _quota(project: Any, spec: JobSpec, problems: Sequence[SpecProblem]) -> ChecklistRow:
+def _quota(project: Project, spec: JobSpec, problems: Sequence[SpecProblem]) -> ChecklistRow:
     title, most = "Quota", spec.training.scaling.largest
     # The others have rows of their own.
     mine = [
@@ -170,7 +170,7 @@ def _quota(project: Any, spec: JobSpec, problems: Sequence[SpecProblem]) -> Chec
     return ChecklistRow(title, "ok", f"{words}.")
 
 
-def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> ChecklistRow:
+def _budget(project: Project, user: User, spec: JobSpec, count: int) -> ChecklistRow:
     title, least = "Budget", launch_budget.least_of(spec)
     if isinstance(least, str):
         return ChecklistRow(title, "failed", f"Without a price no budget can be kept: {least}. {PRICE_IT}")
@@ -210,7 +210,7 @@ def _named(budget: Budget) -> str:
     )
 
 
-def _above(project: Any, user: Any, spec: JobSpec) -> Iterator[Budget]:
+def _above(project: Project, user: User, spec: JobSpec) -> Iterator[Budget]:
     """Return the open budgets that the job would count toward."""
     scopes = (
         Q(scope__in=(BudgetScope.EVERYTHING, BudgetScope.PROJECT))

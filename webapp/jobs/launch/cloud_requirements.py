@@ -3,13 +3,12 @@ reports, without calls to the cloud."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cloud.platforms.options import CLOUD_OF
+from webapp.accounts.models import Project
 from webapp.connections import queries
 from webapp.connections.models import Connection
 from webapp.jobs.form.spec_fields import Named
@@ -20,7 +19,7 @@ from webapp.jobs.launch.requirements import connection_of
 from webapp.jobs.spec import JobSpec
 
 
-def list_connections(project: Any) -> dict[str, list[Named]]:
+def list_connections(project: Project) -> dict[str, list[Named]]:
     """Return the project's connections by platform, for the form."""
     connections = list(queries.connections_of(project))
     return {
@@ -40,7 +39,7 @@ def _words(connection: Connection) -> str:
     return f"{account}, region {connection.region}{emulated}."
 
 
-def missing_connection_texts(project: Any) -> dict[str, SafeString]:
+def missing_connection_texts(project: Project) -> dict[str, SafeString]:
     """Return the texts for platforms without a connection, by platform."""
     address = reverse("connections:list", args=[project.slug])
     words = {"aws": "No AWS account", "azure": "No Azure subscription"}
@@ -52,13 +51,13 @@ def missing_connection_texts(project: Any) -> dict[str, SafeString]:
     }
 
 
-def lock_connection(project: Any, spec: JobSpec) -> Connection | None:
+def lock_connection(project: Project, spec: JobSpec) -> Connection | None:
     """Return the same, locked until the job is stored, so that its functions are not removed before the launch."""
     connection = connection_of(project, spec)
     return connection and Connection.objects.select_for_update().filter(pk=connection.pk).first()
 
 
-def fill_in_setup(project: Any, spec: JobSpec) -> JobSpec:
+def fill_in_setup(project: Project, spec: JobSpec) -> JobSpec:
     """Return the spec with its connection's region and what was set up there: functions, or an image."""
     connection = connection_of(project, spec)
     if connection is None:
@@ -69,7 +68,7 @@ def fill_in_setup(project: Any, spec: JobSpec) -> JobSpec:
     return spec.model_copy(update={"platform": platform})
 
 
-def obstacles(project: Any, spec: JobSpec) -> list[SpecProblem]:
+def obstacles(project: Project, spec: JobSpec) -> list[SpecProblem]:
     """Return why this job cannot be launched on its platform."""
     row = requirements_of(spec.platform)
     if obstacle := row.unsafe(spec) or platform_obstacle(spec):

@@ -11,6 +11,7 @@ from cloud.timing.forecast import Band, Forecast, NoForecast
 from cloud.timing.forecasting.bill import forecast_parts
 from training.scaling.fixed import Fixed
 from training.tasks.supervised_spec import Supervised
+from webapp.accounts.models import Project
 from webapp.jobs.launch.forecasts import forecast_of, learned_forecast
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_least_usd
@@ -31,7 +32,7 @@ class Ranged:
         return self.usual if self.low == self.high else f"{self.usual} ({self.low}–{self.high})"
 
 
-def panel(spec: JobSpec, project: Any = None) -> dict[str, Any]:
+def panel(spec: JobSpec, project: Project | None = None) -> dict[str, Any]:
     """Return the form's forecast panel, adjusted by past runs of a project."""
     try:
         forecast = forecast_of(spec) if project is None else learned_forecast(project, spec)

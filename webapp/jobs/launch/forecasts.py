@@ -22,6 +22,7 @@ from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceError, Unkn
 from cloud.timing.forecast import Band, Forecast, NoForecast, first_round_picodollars, forecast
 from cloud.timing.forecasting.result import TENTH
 from training.data.store import MissingData
+from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
 from webapp.job_states import Observed
@@ -63,7 +64,7 @@ def _forecast(document: str) -> Forecast:
         raise NoForecast(str(missing)) from None
 
 
-def learned_forecast(project: Any, spec: JobSpec) -> Forecast:
+def learned_forecast(project: Project, spec: JobSpec) -> Forecast:
     """Return the forecast corrected by the project's past runs. Raises NoForecast."""
     if missing := data_sets().obstacles(project, spec):
         raise NoForecast(missing[0].sentence)
@@ -111,7 +112,7 @@ def cost_key(spec: JobSpec) -> str:
     return hashlib.sha256(document.encode()).hexdigest()[:32]
 
 
-def lessons_of(project: Any, spec: JobSpec) -> Lessons:
+def lessons_of(project: Project, spec: JobSpec) -> Lessons:
     """Return the lessons of the project's successful runs of this kind."""
     costs, times = [], []
     for row in _of_finished_jobs(job__project=project, alike=cost_key(spec))[:RUNS_LOOKED_AT]:
@@ -214,7 +215,9 @@ class ForecastCalibration:
     time_error: float
 
 
-def calibration(project: Any = None, last: int = FORECASTS_LOOKED_AT) -> ForecastCalibration | None:
+def calibration(
+    project: Project | None = None, last: int = FORECASTS_LOOKED_AT
+) -> ForecastCalibration | None:
     """Return the calibration of the last jobs (of a project) that ended by themselves; None if there are too few."""
     rows = _of_finished_jobs(**({} if project is None else {"job__project": project}))[:last]
     timed = [row for row in rows if row.job.platform_s > 0]
@@ -231,7 +234,7 @@ def calibration(project: Any = None, last: int = FORECASTS_LOOKED_AT) -> Forecas
     )
 
 
-def calibration_sentence(project: Any = None) -> str:
+def calibration_sentence(project: Project | None = None) -> str:
     """Return the calibration as a sentence; empty if there are too few jobs."""
     figures = calibration(project)
     if figures is None:

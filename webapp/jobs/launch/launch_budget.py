@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.timing.forecast import NoForecast, first_round_picodollars
+from webapp.accounts.models import Project
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.models import Job, JobGroup, Tag
@@ -31,7 +32,9 @@ class Needs:
     expected: int
 
 
-def needs_of(project: Any, spec: JobSpec, *, whole_budget: bool = False, actors: int | None = None) -> Needs:
+def needs_of(
+    project: Project, spec: JobSpec, *, whole_budget: bool = False, actors: int | None = None
+) -> Needs:
     """Return what the job needs.
 
     The forecast (about a second) is only computed if a budget above might hold it and `whole_budget` is
@@ -69,7 +72,7 @@ def free_for_next_round(job: Job, now: datetime) -> int:
     return free if isinstance(least, int) and free >= least else 0
 
 
-def _expected(project: Any, spec: JobSpec, limit: int) -> int:
+def _expected(project: Project, spec: JobSpec, limit: int) -> int:
     try:
         forecast = learned_forecast(project, _any_of_its_seeds(spec))
         return min(limit, round(forecast.dollars.p90 * PICODOLLARS_PER_USD))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import cast
 
 from django.conf import settings
 
 from cloud.platforms.ray import driver as ray_driver
 from cloud.platforms.ray.head import NoRay
 from cloud.platforms.ray_cluster import RayOptions
+from webapp.accounts.models import Project
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch.requirements import (
     Requirements,
@@ -22,7 +23,7 @@ from webapp.jobs.spec import JobSpec
 class HostsRequirements(Requirements):
     credentials_words = "None needed: the job's page shows the command that your machines run."
 
-    def obstacles(self, project: Any, spec: JobSpec) -> Iterable[SpecProblem]:
+    def obstacles(self, project: Project, spec: JobSpec) -> Iterable[SpecProblem]:
         return unsafe_address()
 
     def missing_credentials(self, spec: JobSpec, problems: Sequence[SpecProblem]) -> Sequence[SpecProblem]:

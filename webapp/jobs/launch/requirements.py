@@ -13,6 +13,7 @@ from cloud.money.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.platforms.model import Cloud
 from cloud.platforms.options import PlatformOptions
 from training.tasks.training import Training
+from webapp.accounts.models import Project
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
 from webapp.formatting import plural
@@ -45,7 +46,7 @@ class Requirements:
         """Return why the job cannot run there, as far as that is known without an account."""
         return None
 
-    def obstacles(self, project: Any, spec: JobSpec) -> Iterable[SpecProblem]:
+    def obstacles(self, project: Project, spec: JobSpec) -> Iterable[SpecProblem]:
         """Return what the project or this site lacks, once there is no `obstacle`."""
         return ()
 
@@ -65,7 +66,7 @@ class Requirements:
 class AccountRequirements(Requirements, ABC):
     """A platform in an account: a connection of the project that was tested, and what its cloud requires."""
 
-    def obstacles(self, project: Any, spec: JobSpec) -> Iterable[SpecProblem]:
+    def obstacles(self, project: Project, spec: JobSpec) -> Iterable[SpecProblem]:
         connection, cloud = connection_of(project, spec), spec.platform.cloud
         assert cloud is not None
         if connection is None:
@@ -81,7 +82,7 @@ class AccountRequirements(Requirements, ABC):
         """Yield what is missing in the account, as its last test and set-up say. `options` are the platform's."""
 
 
-def connection_of(project: Any, spec: JobSpec) -> Connection | None:
+def connection_of(project: Project, spec: JobSpec) -> Connection | None:
     """Return the project's connection that the spec names; None if there is none."""
     if spec.platform.cloud is None:
         return None

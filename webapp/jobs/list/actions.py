@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
 from webapp.job_states import TERMINAL, Observed
@@ -49,7 +50,7 @@ def tag_names(text: str) -> list[str]:
     return names
 
 
-def tag_named(project: Any, text: str) -> Tag:
+def tag_named(project: Project, text: str) -> Tag:
     """Return the project's tag with that name, created if necessary. LabelRefused if the text is not one tag."""
     names = tag_names(text)
     if len(names) != 1:
@@ -80,7 +81,7 @@ def set_note(*, job: Job, text: str) -> None:
 
 
 @transaction.atomic
-def archive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
+def archive(*, job: Job, user: User, clock: Clock = SYSTEM_CLOCK) -> bool:
     """Remove the job from lists; its data and money stay. False if it was archived already.
 
     LabelRefused if the job has not ended: what may still cost money is not hidden.
@@ -99,7 +100,7 @@ def archive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
 
 
 @transaction.atomic
-def unarchive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
+def unarchive(*, job: Job, user: User, clock: Clock = SYSTEM_CLOCK) -> bool:
     """Show the job in lists again; False if it was not archived."""
     held = Job.objects.select_for_update().get(pk=job.pk)
     if held.archived_at is None:
@@ -110,7 +111,7 @@ def unarchive(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
 
 
 @transaction.atomic
-def delete(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> bool:
+def delete(*, job: Job, user: User, clock: Clock = SYSTEM_CLOCK) -> bool:
     """Delete the job's curves, events, log, checkpoints, films and surfaces. False if it was deleted already.
 
     LabelRefused unless it is archived and nothing of it is in progress. Files are deleted before the
@@ -171,8 +172,8 @@ class ActionOutcome:
 
 def act(
     *,
-    project: Any,
-    user: Any,
+    project: Project,
+    user: User,
     action: str,
     job_ids: Sequence[str],
     tag: str = "",
@@ -202,21 +203,21 @@ def act(
     return ActionOutcome(word, tuple(done), tuple(refused))
 
 
-def _stop(*, job: Job, user: Any, clock: Clock) -> bool:
+def _stop(*, job: Job, user: User, clock: Clock) -> bool:
     if job.observed in TERMINAL or job.desired == Desired.CANCELLED:
         return False
     services.stop_job(job=job, user=user, clock=clock)
     return True
 
 
-def _pause(*, job: Job, user: Any, clock: Clock) -> bool:
+def _pause(*, job: Job, user: User, clock: Clock) -> bool:
     if job.observed == Observed.PAUSED or job.desired == Desired.PAUSED:
         return False
     services.pause_job(job=job, user=user, clock=clock)
     return True
 
 
-def _go_on(*, job: Job, user: Any, clock: Clock) -> bool:
+def _go_on(*, job: Job, user: User, clock: Clock) -> bool:
     if job.observed != Observed.PAUSED:
         return False
     services.go_on(job=job, user=user, clock=clock)

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from webapp.accounts.access import project_action, project_page
+from webapp.accounts.access import person_of, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import read_whole
@@ -146,7 +146,11 @@ def job_act(request: HttpRequest, project: Project) -> HttpResponse:
         return redirect(f"{reverse('comparing:page', args=[project.slug])}?{chosen}")
     try:
         outcome = actions.act(
-            project=project, user=request.user, action=action, job_ids=ids, tag=request.POST.get("tag", "")
+            project=project,
+            user=person_of(request),
+            action=action,
+            job_ids=ids,
+            tag=request.POST.get("tag", ""),
         )
     except (actions.NotPossible, actions.LabelRefused) as refusal:
         messages.error(request, str(refusal))
@@ -171,7 +175,7 @@ def view_change(request: HttpRequest, project: Project) -> HttpResponse:
             run_table.remove_view(project=project, view_id=read_whole(remove) or 0)
         else:
             name, address = request.POST.get("name", ""), request.POST.get("back", "")
-            run_table.save_view(project=project, user=request.user, name=name, address=address)
+            run_table.save_view(project=project, user=person_of(request), name=name, address=address)
     except run_table.ViewRefused as refusal:
         messages.error(request, str(refusal))
     return _back(request, project)
@@ -183,13 +187,13 @@ def job_labels(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
     job = queries.job_in(project, job_id)
     try:
         if "delete" in request.POST:
-            actions.delete(job=job, user=request.user)
+            actions.delete(job=job, user=person_of(request))
             messages.success(request, f"{job.name} is deleted. Its cost stays in the reports.")
             return redirect("jobs:list", project.slug)
         if "archive" in request.POST:
-            actions.archive(job=job, user=request.user)
+            actions.archive(job=job, user=person_of(request))
         elif "unarchive" in request.POST:
-            actions.unarchive(job=job, user=request.user)
+            actions.unarchive(job=job, user=person_of(request))
         else:
             names = actions.tag_names(request.POST.get("tags", ""))
             actions.set_note(job=job, text=request.POST.get("note", ""))

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 from django.db import transaction
 from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.charts.sparklines import scores_of
 from webapp.jobs.list.columns import BY_KEY, CURVE, JobColumn
@@ -23,7 +24,7 @@ FIRST = "-started"
 """The default order: newest first."""
 
 
-def find_jobs(project: Any, terms: Sequence[Term], order: str, now: datetime) -> QuerySet[Job]:
+def find_jobs(project: Project, terms: Sequence[Term], order: str, now: datetime) -> QuerySet[Job]:
     """Return the project's jobs that match all terms. Archived jobs are included only if the search names them."""
     rows = Job.objects.filter(project=project)
     if any(term.key == "is" and "archived" in term.values for term in terms):
@@ -56,7 +57,7 @@ def load_columns(job_ids: Sequence[str], columns: Sequence[JobColumn]) -> list[J
     return [by_pk[job_id] for job_id in job_ids if job_id in by_pk]
 
 
-def saved_views(project: Any) -> list[SavedView]:
+def saved_views(project: Project) -> list[SavedView]:
     return list(SavedView.objects.filter(project=project))
 
 
@@ -74,14 +75,14 @@ def _order(order: str) -> list[Any]:
     return [first, "-created_at", "pk"]
 
 
-def find_group_jobs(project: Any, group: JobGroup) -> QuerySet[Job]:
+def find_group_jobs(project: Project, group: JobGroup) -> QuerySet[Job]:
     """Return the runs of a group, first launched first."""
     rows = Job.objects.filter(project=project, groups=group, deleted_at=None).select_related("account")
     rows = rows.prefetch_related("account__budgets")
     return rows.defer("summary", "note").order_by("created_at", "pk")
 
 
-def list_comparison_candidates(project: Any) -> dict[str, Any]:
+def list_comparison_candidates(project: Project) -> dict[str, Any]:
     """Return the newest groups, and the newest jobs with a return, as candidates of a comparison."""
     groups = JobGroup.objects.filter(project=project, jobs__archived_at=None).distinct()
     jobs = Job.objects.filter(project=project, archived_at=None, training_score__isnull=False)
@@ -101,7 +102,9 @@ class ViewRefused(ValueError):
 
 
 @transaction.atomic
-def save_view(*, project: Any, user: Any, name: str, address: str, clock: Clock = SYSTEM_CLOCK) -> SavedView:
+def save_view(
+    *, project: Project, user: User, name: str, address: str, clock: Clock = SYSTEM_CLOCK
+) -> SavedView:
     """Save the query string of the list's URL under a name; replaces a view of the same name."""
     name = name.strip()
     if not name or len(name) > 60:
@@ -118,7 +121,7 @@ def save_view(*, project: Any, user: Any, name: str, address: str, clock: Clock 
     return view
 
 
-def remove_view(*, project: Any, view_id: int) -> None:
+def remove_view(*, project: Project, view_id: int) -> None:
     """Delete a view of this project. ViewRefused if there is none with this id."""
     removed, _ = SavedView.objects.filter(project=project, pk=view_id).delete()
     if not removed:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from webapp.accounts.models import Project
 from webapp.formatting import Pill
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.reasons import look_of_job
@@ -50,7 +51,7 @@ class Folding(NamedTuple):
         return [self.seeds.get(job_id, job_id) for job_id in job_ids if job_id not in self.hidden]
 
 
-def fold_seeds(project: Any, wanted: Iterable[str]) -> list[str | Seeds] | None:
+def fold_seeds(project: Project, wanted: Iterable[str]) -> list[str | Seeds] | None:
     """Return the entries of a list of jobs. None, without reading which were found, if the project has no groups."""
     names = _names(project)
     if not names:
@@ -59,7 +60,7 @@ def fold_seeds(project: Any, wanted: Iterable[str]) -> list[str | Seeds] | None:
     return _fold(names, job_ids).entries(job_ids)
 
 
-def fold_list(project: Any, wanted: Any, *, read_all: bool) -> tuple[Folding, Any]:
+def fold_list(project: Project, wanted: Any, *, read_all: bool) -> tuple[Folding, Any]:
     """Return how a query of ids folds, and the ids that are listed. Without groups these are the query itself, of which
     a page can be read, unless `read_all`.
     """
@@ -83,7 +84,7 @@ def _fold(names: Mapping[str, tuple[int, str]], job_ids: Iterable[str]) -> Foldi
     )
 
 
-def _names(project: Any) -> dict[str, tuple[int, str]]:
+def _names(project: Project) -> dict[str, tuple[int, str]]:
     """Return group and name without the seed, by job; of a job in several groups, the first."""
     rows = JobGroup.jobs.through.objects.filter(jobgroup__project=project).order_by("-jobgroup_id")
     links = rows.values_list("job_id", "jobgroup_id", "job__name")
@@ -104,7 +105,7 @@ def state_of(jobs: Sequence[Job]) -> Pill:
     return Pill(words, worst.tone, worst.icon)
 
 
-def comparison_keys(project: Any, chosen: Collection[str]) -> list[str]:
+def comparison_keys(project: Project, chosen: Collection[str]) -> list[str]:
     """Return the keys of a comparison: a row of seeds that is a whole group is the group, else its jobs."""
     keys: list[str] = []
     for value in chosen:
@@ -114,7 +115,7 @@ def comparison_keys(project: Any, chosen: Collection[str]) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
-def _whole_group(project: Any, job_ids: Sequence[str]) -> JobGroup | None:
+def _whole_group(project: Project, job_ids: Sequence[str]) -> JobGroup | None:
     for group in JobGroup.objects.filter(project=project, jobs__in=job_ids).distinct():
         if set(group.jobs.values_list("pk", flat=True)) == set(job_ids):
             return group

@@ -7,10 +7,10 @@ a user can request again.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import transaction
 
+from webapp.accounts.models import User
 from webapp.background import Attempt, LifeCycle, Postponed, TakenOver, send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Film, FilmState, Job
@@ -20,7 +20,7 @@ from webapp.jobs.policies.film_process import WITHIN_S, film_folder, remove_film
 
 
 @transaction.atomic
-def ask_for_film(*, job: Job, chosen: KeptCheckpoint, user: Any, clock: Clock = SYSTEM_CLOCK) -> Film:
+def ask_for_film(*, job: Job, chosen: KeptCheckpoint, user: User, clock: Clock = SYSTEM_CLOCK) -> Film:
     """Return that checkpoint's film, queued if it is new, failed before, or only a short one."""
     wanted = {
         "checkpoint": chosen.name,

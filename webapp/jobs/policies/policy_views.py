@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from training.engine.checkpoints import CheckpointError
 from training.tasks.reinforcement import ReinforcementLearning
-from webapp.accounts.access import live_page, project_action, project_page
+from webapp.accounts.access import live_page, person_of, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.job_states import TERMINAL
 from webapp.jobs.models import Film, FilmState, Job
@@ -132,7 +132,7 @@ def policy_download(request: HttpRequest, project: Project, job_id: str) -> Http
 def film_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     job = job_in(project, job_id)
     chosen = policies.checkpoint_in(job, request.POST.get("checkpoint", ""))
-    ask_for_film(job=job, chosen=chosen, user=request.user)
+    ask_for_film(job=job, chosen=chosen, user=person_of(request))
     return _to_tab(project, job)
 
 

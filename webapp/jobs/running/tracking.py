@@ -43,7 +43,7 @@ class Trackers:
 
     def open(self) -> None:
         """Begin to send. What cannot begin is noted for the job's page."""
-        for tracker in queries.trackers_of(self._job.project_id).filter(on=True):
+        for tracker in queries.trackers_of(self._job.project).filter(on=True):
             kind = TrackerKind(tracker.kind)
             try:
                 run = services.open_run(tracker)

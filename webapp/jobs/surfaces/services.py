@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from django.db import transaction
 
+from webapp.accounts.models import User
 from webapp.background import send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
@@ -21,7 +22,7 @@ def request_surface(
     *,
     job: Job,
     chosen: KeptCheckpoint,
-    user: Any,
+    user: User,
     grid: int,
     span: float,
     episodes: int,

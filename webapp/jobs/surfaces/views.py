@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from webapp.accounts.access import live_page, project_action
+from webapp.accounts.access import live_page, person_of, project_action
 from webapp.accounts.models import Project
 from webapp.jobs.models import Job
 from webapp.jobs.policies import downloads as policies
@@ -36,7 +36,7 @@ def surface_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResp
         return _to_tab(project, job)
     options = form.cleaned_data
     chosen = policies.checkpoint_in(job, options.pop("checkpoint"))
-    services.request_surface(job=job, chosen=chosen, user=request.user, **options)
+    services.request_surface(job=job, chosen=chosen, user=person_of(request), **options)
     return _to_tab(project, job)
 
 

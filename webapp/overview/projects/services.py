@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import transaction
 
-from webapp.accounts.models import Project
+from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
 from webapp.job_states import ACTIVE, Observed
@@ -25,7 +23,7 @@ class ProjectBusy(ValueError):
 
 @transaction.atomic
 def archive_project(
-    *, project: Project, user: Any, end_running: bool = False, clock: Clock = SYSTEM_CLOCK
+    *, project: Project, user: User, end_running: bool = False, clock: Clock = SYSTEM_CLOCK
 ) -> None:
     """Make the project read-only. `end_running` stops its jobs and trainings; without it, ProjectBusy if any runs.
 

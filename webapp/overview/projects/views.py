@@ -86,7 +86,7 @@ def settings(request: HttpRequest, project: Project) -> HttpResponse:
 def archive(request: HttpRequest, project: Project) -> HttpResponse:
     try:
         services.archive_project(
-            project=project, user=request.user, end_running=bool(request.POST.get("end_running"))
+            project=project, user=person_of(request), end_running=bool(request.POST.get("end_running"))
         )
     except services.ProjectBusy as busy:
         messages.error(request, f"Nothing was archived. {busy}")

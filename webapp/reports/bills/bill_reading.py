@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from django.db import transaction
 
-from webapp.accounts.models import Project
+from webapp.accounts.models import Project, User
 from webapp.background import Attempt, LifeCycle, WorkRefused, send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.database.storage_faults import storage_fault
@@ -34,7 +34,7 @@ class NotTaken(ValueError):
 def accept_bill(
     *,
     project: Project,
-    user: Any,
+    user: User,
     name: str,
     file: BinaryIO,
     size: int,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
 
 from cloud.accounts.profiling import ProfiledCall
+from webapp.accounts.models import Project
 from webapp.connections.models import Connection
 from webapp.connections.queries import GIVEN_UP_AFTER as REQUEST_GIVEN_UP_AFTER
 from webapp.connections.queries import connection_in
@@ -21,17 +21,17 @@ GIVEN_UP_AFTER = timedelta(minutes=5)
 """After this long without progress, the worker of a profile is taken for dead."""
 
 
-def account_in(project: Any, connection_id: str) -> Connection | None:
+def account_in(project: Project, connection_id: str) -> Connection | None:
     """The connection to profile; None for the simulated cloud."""
     return None if connection_id == SIMULATED else connection_in(project, connection_id)
 
 
-def profiles_of(project: Any, connection: Connection | None) -> QuerySet[MemoryProfile]:
+def profiles_of(project: Project, connection: Connection | None) -> QuerySet[MemoryProfile]:
     """The profiles of one account or of the simulated cloud, newest first."""
     return MemoryProfile.objects.filter(project=project, connection=connection)
 
 
-def profile_in(project: Any, connection: Connection | None, profile_id: int) -> MemoryProfile:
+def profile_in(project: Project, connection: Connection | None, profile_id: int) -> MemoryProfile:
     """That profile of the account, or of the simulated cloud; Http404 for any other."""
     profile = profiles_of(project, connection).filter(pk=profile_id).first()
     if profile is None:

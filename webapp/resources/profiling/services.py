@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -17,7 +16,7 @@ from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import stack as stacks
 from training.rl.environments.measuring import NotMeasured, measured_apart
 from training.rl.packages import package_of
-from webapp.accounts.models import Project
+from webapp.accounts.models import Project, User
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import account_lease
@@ -63,7 +62,7 @@ def cost_of(connection: Connection | None, plan: ProfilingPlan) -> ProfilingCost
 def ask_for_profile(
     *,
     project: Project,
-    user: Any,
+    user: User,
     connection: Connection | None,
     plan: ProfilingPlan,
     keep: bool = False,
@@ -86,7 +85,7 @@ def ask_for_profile(
 
 @transaction.atomic
 def _queue(
-    project: Project, user: Any, connection: Connection | None, plan: ProfilingPlan, keep: bool, clock: Clock
+    project: Project, user: User, connection: Connection | None, plan: ProfilingPlan, keep: bool, clock: Clock
 ) -> MemoryProfile:
     cost = cost_of(connection, plan)
     number, missing = None, []
@@ -134,7 +133,7 @@ class BudgetTooSmall(Exception):
     """A budget has too little left; the message says which, and what to do."""
 
 
-def require_room(project: Project, user: Any, picodollars: int, now: datetime) -> None:
+def require_room(project: Project, user: User | None, picodollars: int, now: datetime) -> None:
     """Raise NoRoom if a budget is too full. `user` None: the server's console, to which no personal budget applies."""
     here = Q(project=None) | Q(project=project)
     scopes = Q(scope__in=(BudgetScope.EVERYTHING, BudgetScope.PROJECT)) | Q(

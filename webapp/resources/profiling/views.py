@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from cloud.accounts.profiling_runs import ProfilingPlan
 from training.rl.environments import catalogue
 from training.rl.environments.model import EnvironmentSpec
-from webapp.accounts.access import live_page, project_action, project_page, refusal
+from webapp.accounts.access import live_page, person_of, project_action, project_page, refusal
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
@@ -46,7 +46,7 @@ def profile_page(request: HttpRequest, project: Project, connection_id: str) -> 
     keep = bool(form.cleaned_data.get("keep"))
     try:
         services.ask_for_profile(
-            project=project, user=request.user, connection=connection, plan=form.plan, keep=keep
+            project=project, user=person_of(request), connection=connection, plan=form.plan, keep=keep
         )
     except services.ProfileRefused as refused:
         messages.error(request, str(refused))
