@@ -42,10 +42,10 @@ from training.engine.codec import decode, encode
 from training.engine.deadlines import Deadlines
 from training.engine.messages import Call, CallFailed, Event, RoundFinished
 from training.engine.replay import Contribution
+from training.engine.train import DRIVERS
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.loops.driver import Driver
-from training.loops.drivers import DRIVERS
 from training.loops.state import SendUpdate, Step
 from training.loops.synchronous import Synchronous, SynchronousState
 
