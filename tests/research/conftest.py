@@ -11,3 +11,9 @@ from tests.research.tiny_experiment import made_in
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runs of the tiny experiment, to be read only."""
     return made_in(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("research.runs.run_file.RESULTS", tmp_path / "results")
+    return tmp_path

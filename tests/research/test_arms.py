@@ -22,6 +22,7 @@ from research.experiment import (
 from research.pricing_targets import place_of
 from research.reports.outcomes import read_summaries
 from research.reports.report import results_of
+from research.reports.scheduler_cost import scheduler_cost_sentences
 from research.runs.dependencies import DependencyMissing, with_dependencies
 from research.runs.run_file import RunFile
 from research.runs.runner import ExperimentRunner, RunChoice
@@ -74,12 +75,11 @@ def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
     usd = rows[-1]["cost_usd"]
     share = RunFile(folder, Cell("on", CART, 0)).rows()[-1]["cost_usd"] / usd
     grid = RunFile(folder, Cell("few", CART, 0)).rows()[-1]["cost_usd"]
-    besides = f" Rehearsals cost nothing; the runs that they were put together from cost ${grid:,.2f}."
-    assert found["schedulers"][0] == f"{CART}, S: ${usd:,.2f} for its 1 real episode.{besides}"
-    assert (
-        f"for its 1 real episode, {100 * share:.0f} % of those from scratch.{besides}"
-        in found["schedulers"][1]
-    )
+    assert found["schedulers"] == scheduler_cost_sentences(experiment, found["arms"])
+    from_scratch, trained_on = found["schedulers"]
+    assert from_scratch.startswith(f"{CART}, S: ${usd:,.2f} for")
+    assert f" {100 * share:.0f} % of" in trained_on
+    assert all(sentence.endswith(f" ${grid:,.2f}.") for sentence in found["schedulers"])
     states = [RunFile(folder, Cell(arm, CART, 0)).scheduler() for arm in ("scheduler", "on")]
     assert states[0] != states[1]
     decided = [row for row in RunFile(folder, Cell("used", CART, 0)).rows() if row["kind"] == "round"]
@@ -107,12 +107,12 @@ def test_a_run_of_another_recipe_is_no_evidence(folder: Path, tmp_path: Path, ar
         assert (found.cell, found.state) == (cell, state)
         summaries = read_summaries(experiment, folder, quick=False)
         assert [len(one.done) for one in summaries if one.arm == arm] == [runs]
-    assert "is of another recipe: move it away to run it again" in found.reason
+    assert str(RunFile(folder, cell).path) in found.reason
 
 
 def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:
     cell = Cell("like", CART, 0)
-    with pytest.raises(DependencyMissing, match="like needs boosted on CartPole-v1, seed 0, first"):
+    with pytest.raises(DependencyMissing, match=f"like .* boosted .* {CART}"):
         with_dependencies(TINY, tmp_path / "tiny", cell, TINY.spec(cell), quick=False)
     runner = ExperimentRunner("tiny", TINY, RunChoice(arms=["like"]), folder=tmp_path / "tiny", root=tmp_path)
     (found,) = runner.run()
@@ -169,7 +169,7 @@ def test_a_budget_smaller_than_one_actor_ends_before_the_first_round_and_says_wh
     events = list(Headless(poor).events())
     assert not [one for one in events if isinstance(one, RoundFinished)]
     assert events[-1].reason_code == "budget"  # type: ignore[union-attr]
-    assert "$0.00000100 of the budget is left" in events[-1].reason  # type: ignore[union-attr]
+    assert "$0.00000100" in events[-1].reason  # type: ignore[union-attr]
 
 
 def test_a_run_whose_budget_is_spent_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,9 @@ from research.claims import Better, Cheaper
 from research.experiment import Cell, Experiment, find_experiment
 from research.pricing_targets import PRICING_TARGETS, Account, place_of
 from research.reports.cost_comparison import CostComparisons
-from research.reports.cost_report import priced_runs
+from research.reports.cost_report import draws_sentence, priced_runs
 from research.reports.cost_tables import cost_tables
+from research.reports.judging import undecided
 from research.reports.outcomes import RunOutcome, read_summaries
 from research.reports.report import write_report
 from research.reports.run_cost import CLOUD_SEEDS, PricedRun, RunCost, return_at
@@ -77,7 +78,7 @@ def test_cost_to_the_target_by_hand(folder: Path) -> None:
 
     found = judgement(late)
     assert found.interval.value == pytest.approx(soon.cost(at, 4).usd / late.cost(at, 5).usd)
-    assert found.word == "not decided by 1 seed"
+    assert found.word == undecided(1)
     assert found.reached == f"{CART}: 1 and 1 of 1"
     censored = judgement(never)
     assert censored.interval.value == pytest.approx(soon.cost(at, 4).usd / (2 * never.cost(at, 5).usd))
@@ -195,7 +196,7 @@ def test_return_at_equal_dollars(folder: Path) -> None:
     unlabelled = {name: value for name, value in CLAIM.items() if name != "label"}
     found = CostComparisons(runs, {CART: 50.0}).better(Better(**unlabelled))
     assert found.interval == Interval(0.5, 0.5, 0.5)
-    assert found.word == "not decided by 1 seed"
+    assert found.word == undecided(1)
 
 
 def test_what_the_same_money_buys_is_judged_without_starts_too(folder: Path) -> None:
@@ -220,9 +221,7 @@ def test_what_the_same_money_buys_is_judged_without_starts_too(folder: Path) -> 
     without = (30 - sum(readings) / len(readings)) / 50
     assert variants["no_startup"]["interval"]["value"] == pytest.approx(without)
     assert variants["no_startup"]["turned"]
-    assert found.reason.startswith(
-        "Its sign turns without the start of machines and functions on both sides."
-    )
+    assert found.reason.startswith(f"Its sign turns {variants['no_startup']['words']}.")
     shares = [
         1 - run.cost(at, 5, "no_startup").usd / run.cost(at, 5).usd
         for run, at in ((ours, "functions_paper"), (theirs, "cluster_paper"))
@@ -236,13 +235,13 @@ def test_a_report_tells_cost_verdict_and_what_turns_it(
     results = write_report("tiny", TINY, folder, tmp_path, draws=3)
     assert json.loads((tmp_path / "tiny.json").read_text()) == results
     (verdict,) = results["verdicts"]
-    assert verdict["verdict"] == "not decided by 1 seed"
+    assert verdict["verdict"] == undecided(1)
     assert verdict["label"] == "learned"
     over = verdict["figures"]["over_draws"]
     assert over["draws"] == 3
     assert 0 <= over["cheaper_in"] <= 3
     text = (tmp_path / "tiny.md").read_text()
-    assert "draws of the clouds' numbers" in text
+    assert draws_sentence(over) in text
     for variant in verdict["figures"]["variants"]:
         value = f"{variant['interval']['value']:.3g} ["
         row = f"| {verdict['claim']} | {variant['words']} | {value}"

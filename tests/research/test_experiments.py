@@ -25,6 +25,7 @@ from research.experiment import (
     recipe_hash,
 )
 from research.reports.cost_report import cost_verdicts
+from research.reports.judging import undecided
 from research.reports.outcomes import read_summaries
 from research.reports.report import write_report
 from research.reports.verdicts import verdicts
@@ -140,29 +141,7 @@ def test_a_run_is_not_continued_with_another_recipe(tmp_path: Path) -> None:
     file.path.parent.mkdir(parents=True)
     file.append({"kind": "begin", "recipe": "another"})
     output = _call(tmp_path, "run", "same_twice", "--quick", "--arms", "once", "--seeds", "0", code=1).stdout
-    assert "was begun with another recipe; move it away" in output
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (
-            ("run", "nothing"),
-            "There is no experiment 'nothing'; there are: asynchronous_causes, asynchronous_return,",
-        ),
-        (("run",), "needs the name of an experiment"),
-        (("run", "same_twice", "--arms", "other"), "There is no arm other; there are: again, once."),
-        (("run", "same_twice", "--seeds", "99"), "There is no seed 99"),
-        (("run", "same_twice", "--jobs", "0"), "--jobs must be 1 or more."),
-    ],
-)
-def test_wrong_words_are_refused_in_a_sentence(words: tuple[str, ...], sentence: str) -> None:
-    from django.core.management import CommandError, call_command
-
-    with pytest.raises(CommandError) as refused:
-        call_command("papers", *words)
-    assert sentence in str(refused.value)
-    assert refused.value.returncode == 2
+    assert f"{file.path} was begun" in output
 
 
 @pytest.mark.parametrize("name", experiment_names())
@@ -250,14 +229,14 @@ def _write_runs(experiment: Experiment, folder: Path, returns: dict[str, list[fl
         (
             [1500, 3500, 1000, 4000, 2000],
             [2400, 2500, 2450, 2550, 2480],
-            ["holds", "not decided by 5 seeds"],
+            ["holds", undecided(5)],
         ),
         ([2500, 2450, 2550, 2480], [2400, 2500, 2450, 2550, 2480], ["open", "open"]),
         ([2500, 2450, 2550, 2480, 2520], [], ["holds", "open"]),
         (
             [2500, 2450, 2550, 2480, 2520],
             [-5, 2500, 2450, 2550, 2480],
-            ["holds", "not decided by 5 seeds"],
+            ["holds", undecided(5)],
         ),
     ],
 )

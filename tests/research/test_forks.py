@@ -10,6 +10,7 @@ import pytest
 from research.branching import Branching, base_of, base_run, branch, branch_of, forks
 from research.experiment import recipe_hash
 from research.reports.fork_prediction import correlation, forks_of, gain_reliability, judge_forks
+from research.reports.judging import undecided
 from tests.training.inline_platform import InlinePlatform
 from training.spec import TrainingSpec
 from webapp.jobs.spec import JobSpec
@@ -93,7 +94,7 @@ def test_a_study_that_goes_on_is_another_recipe() -> None:
     assert recipe_hash(spec, BRANCHING) == recipe_hash(spec) != recipe_hash(spec, longer)
 
 
-def _rows(gain: Any, seed: int, rounds: int = 12) -> list[dict[str, Any]]:
+def rows_of_forks(gain: Any, seed: int, rounds: int = 12) -> list[dict[str, Any]]:
     rng = np.random.default_rng(seed)
     ratios = rng.lognormal(size=rounds)
     return [
@@ -108,12 +109,12 @@ def _rows(gain: Any, seed: int, rounds: int = 12) -> list[dict[str, Any]]:
     [
         (lambda ratio, rng: -ratio + 0.05 * rng.normal(), 6, "holds"),
         (lambda ratio, rng: ratio + 0.05 * rng.normal(), 6, "does not hold"),
-        (lambda ratio, rng: rng.normal(), 6, "not decided by 6 seeds"),
-        (lambda ratio, rng: -ratio, 3, "not decided by 3 seeds"),
+        (lambda ratio, rng: rng.normal(), 6, undecided(6)),
+        (lambda ratio, rng: -ratio, 3, undecided(3)),
     ],
 )
 def test_what_gains_say_of_curvature(gain: Any, seeds: int, word: str) -> None:
-    found = judge_forks([forks_of(_rows(gain, seed)) for seed in range(seeds)], repetitions=200)
+    found = judge_forks([forks_of(rows_of_forks(gain, seed)) for seed in range(seeds)], repetitions=200)
     assert found.word == word
     assert found.interval is not None
     assert found.interval.low <= found.interval.value <= found.interval.high
@@ -156,5 +157,3 @@ def test_noise_is_taken_out_of_a_correlation() -> None:
     # No correlation is beyond 1, and one that may be anything is not given as a figure.
     nothing = judge_forks([seed_of() for _ in range(6)], repetitions=200, r_reliability=0.0001)
     assert nothing.more["disattenuated"]["low"] == -1.0
-    chance = [forks_of(_rows(lambda ratio, rng: rng.normal(), seed)) for seed in range(6)]
-    assert "nothing can be said" in judge_forks(chance, repetitions=200, r_reliability=0.0001).reason

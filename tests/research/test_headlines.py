@@ -338,20 +338,6 @@ def test_a_boosted_round_is_compared_with_the_floor_rounds_beside_it_by_hand() -
     assert one.p_value == pytest.approx(stats.ttest_1samp([1.0, 2.0, 3.0], 0.0).pvalue, rel=1e-3)
 
 
-def test_one_small_p_value_among_many_claims_decides_nothing() -> None:
-    """As large as a twentieth, it comes by chance in two of three families of twenty."""
-    sure, weak = (
-        boosted_rounds.finding("recipe", "task", "KL, ratio", logs)
-        for logs in ([-0.5, -0.52, -0.48, -0.51, -0.49], [-0.5, -0.1, -0.4, -0.3, -0.05])
-    )
-    assert weak.p_value < 0.05 < 20 * weak.p_value
-    assert [one.verdict for one in boosted_rounds.judged([weak])] == ["holds"]
-    found = boosted_rounds.judged([sure, *[weak] * 19])
-    assert [one.verdict for one in found] == ["holds", *["not decided by 5 seeds"] * 19]
-    assert found[1].reason.startswith("The ratio is 0.76 [")
-    assert "Alone it would hold; among 20 claims its p value is" in found[1].reason
-
-
 def test_one_learner_of_whole_rounds_without_truncation_is_the_synchronous_one() -> None:
     """The declared oracle of `stellaris_truncation`: the same returns bit for bit where both have a seed."""
     loop = runs_of("stellaris_truncation", "untruncated", "Hopper-v5")

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from research.experiment import Experiment, experiment_names, find_experiment
+from research.experiment import experiment_names, find_experiment
 from research.paper_tables import Paper, differences
 from research.recipes import first_recipe, paper_recipe
 from research.reports.preregistration import declaration
 from research.runs.recipe_match import has_other_recipe
 from research.runs.run_file import run_file
-from tests.research.tiny_experiment import TINY
 from webapp.jobs.form.presets import presets
 from webapp.jobs.spec import JobSpec
 
@@ -74,12 +72,6 @@ def test_the_first_recipe_differs_where_it_was_found_to_and_the_papers_does_not(
     assert ours["algorithm.adam_epsilon"] == "1e-05"
     assert ours["algorithm.value_error"] == "half_square"
     assert not [path for path in paths(paper_recipe()) if path.startswith("algorithm.")]
-
-
-def test_an_experiment_without_a_reason_for_a_difference_is_refused() -> None:
-    fields = TINY.model_dump() | {"paper": "nitro", "base": paper_recipe(clip=0.1)}
-    with pytest.raises(ValidationError, match=r"differs from the paper without a reason: .*algorithm\.clip"):
-        Experiment(**fields)
 
 
 def test_a_page_says_each_difference_once_with_its_environments() -> None:

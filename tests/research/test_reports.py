@@ -13,7 +13,7 @@ from django.core.management import call_command
 from research import calculation
 from research.experiment import experiment_names, find_experiment
 from research.pricing_targets import place_of
-from research.reports.earlier import add_earlier, changed_by
+from research.reports.earlier import add_earlier
 from research.reports.preregistration import declaration, numbers_hash, priced_with
 from research.reports.report import write_report
 from research.runs.archive import cells_in
@@ -121,34 +121,6 @@ def test_an_earlier_verdict_stands_beside_the_new_one_whatever_the_best_of_sever
         add_earlier(name, [*found, plain])
         assert [one["figures"]["earlier"]["verdict"] for one in found] == [one["verdict"] for one in claims]
         assert "figures" not in plain
-
-
-def test_what_changed_an_earlier_verdict_is_said() -> None:
-    def now(verdict: str, value: float, reason: str = "", **asked: Any) -> dict[str, Any]:
-        until_first = asked.pop("until_first", value)
-        interval = {"value": value, "low": value / 2, "high": value * 2}
-        variants = [{"name": "begin", "interval": {**interval, "value": until_first}}]
-        claim = {"kind": "cheaper", "at": "functions", "against_at": "functions", **asked}
-        figures = {"interval": interval, "variants": variants}
-        return {"verdict": verdict, "reason": reason, "asked": claim, "figures": figures}
-
-    before = {"verdict": "holds", "interval": {"value": 0.7, "low": 0.6, "high": 0.9}}
-    open_now = "not decided by 5 seeds"
-    assert changed_by(before, now("holds", 0.7)) == ""
-    assert (
-        changed_by(before, now(open_now, 0.7))
-        == "Repairs between the two: intervals, which are wider for few seeds."
-    )
-    many = changed_by(before, now(open_now, 0.7, "Alone it would be decided; among 9 claims."))
-    assert many == "Repairs between the two: Holm's correction for many claims."
-    assert "equality" in changed_by(before, now(open_now, 0.7, alike=True))
-    stop_rule = changed_by(before, now("holds", 0.8, until_first=0.7))
-    assert (
-        stop_rule
-        == "Repairs between the two: what is paid until: the last of three readings, no longer the first."
-    )
-    assert "clusters" in changed_by(before, now("holds", 0.8, against_at="Nitro's server cluster"))
-    assert "0.15 s" in changed_by(before, now("holds", 0.8))
 
 
 @pytest.mark.parametrize("name", [one for one in experiment_names() if figures.find_result(one)])

@@ -10,6 +10,7 @@ import pytest
 
 from research import siren_descent
 from research.calculations import siren_descent as calculation
+from research.reports.judging import undecided
 from research.siren_descent import (
     ARMS,
     PILOT_SEED,
@@ -96,9 +97,7 @@ def test_a_run_is_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.Monke
     assert read_rows(tmp_path / "none") == {}
 
 
-@pytest.mark.parametrize(
-    ("theirs", "word"), [(0.25, "holds"), (0.2, "does not hold"), (None, "not decided by 4 seeds")]
-)
+@pytest.mark.parametrize(("theirs", "word"), [(0.25, "holds"), (0.2, "does not hold"), (None, undecided(4))])
 def test_within_one_percent_is_shown_and_refuted(theirs: float | None, word: str) -> None:
     seeds = SEEDS if theirs else SEEDS[:4]
     rows = [*pilots(DIGITS, 0.1), *pilots(SYNCHRONOUS, 2.0)]

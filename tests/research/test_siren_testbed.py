@@ -11,6 +11,7 @@ import pytest
 from research import siren_testbed as testbed
 from research import siren_testbed_runs as runs
 from research.calculations import siren_testbed as calculation
+from research.reports.judging import undecided
 from research.siren_testbed import (
     PILOT_SEED,
     SEEDS,
@@ -131,7 +132,7 @@ def test_a_test_bed_is_run_kept_and_compared(small: None, tmp_path: Path) -> Non
     assert machine["usd"][1] == pytest.approx(machine["seconds"][1] * hourly_usd("m4.large") / 3600, rel=1e-4)
     drawn = (calculation._times, calculation._figure, calculation._learning)
     assert [len(table(["glyphs"], rows).rows) for table in drawn] == [3, 3, 32]
-    assert calculation._against(agent, rows).verdict == "not decided by 1 seed"
+    assert calculation._against(agent, rows).verdict == undecided(1)
     assert json.loads(path.read_text().splitlines()[0])["arm"] == "m4.large"
 
 

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from research import skill
 from research.experiment import experiment_names, find_experiment
 from research.runs.run_file import run_file
-from research.skill import Span, add_skill, first_readings, spans, target_rows, why_not_skilled
+from research.skill import Span, spans, target_rows, why_not_skilled
 from tests.research.tiny_experiment import CART, TINY
 from webapp.comparing.papers.figures import RESULTS
 
@@ -37,12 +37,6 @@ def write_pilots(data: Path, *, untrained: float, first: float, last: float) -> 
         file.path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-@pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("research.runs.run_file.RESULTS", tmp_path / "results")
-    return tmp_path
-
-
 def test_a_target_is_at_least_half_of_the_way_by_hand(data: Path) -> None:
     write_pilots(data, untrained=10.0, first=20.0, last=410.0)
     assert spans(data, "evaluation") == {CART: Span((10.0,) * 5, 410.0)}
@@ -50,7 +44,7 @@ def test_a_target_is_at_least_half_of_the_way_by_hand(data: Path) -> None:
     assert spans(data, "evaluation")[CART].least == 210.0
     assert why_not_skilled(TINY.model_copy(update={"targets": {CART: 210.0}}), data) == ""
     low = TINY.model_copy(update={"targets": {CART: 209.0}})
-    assert "must be 210.0 or more" in why_not_skilled(low, data)
+    assert " 210.0 " in why_not_skilled(low, data)
     (row,) = target_rows(low, data)
     assert (row["untrained"], row["reference"], row["skilled"]) == (10.0, 410.0, False)
 
@@ -117,40 +111,3 @@ def test_minionsrl_s_first_target_on_half_cheetah_was_the_untrained_policy(
     rows = target_rows(find_experiment("minionsrl_table2"), data)
     (found,) = [row for row in rows if row["environment"] == "HalfCheetah-v5"]
     assert found["skilled"] is False
-
-
-def test_without_pilots_the_judged_runs_say_what_an_untrained_policy_scores(data: Path) -> None:
-    def rounds(*returns: float) -> list[dict[str, Any]]:
-        return [
-            {"kind": "round", "round": k, "episodes": 2, "episode_return_mean": one}
-            for k, one in enumerate(returns)
-        ]
-
-    readings = first_readings(
-        [
-            ("HalfCheetah-v5", rounds(-344.0, -200.0)),
-            ("HalfCheetah-v5", rounds(-351.0)),
-            ("Humanoid-v5", rounds(99.6, 120.0)),
-        ]
-    )
-    rows = target_rows(find_experiment("minionsrl_table2"), data, readings)
-    found = {row["environment"]: (row["untrained"], row["least"], row["skilled"]) for row in rows}
-    assert found["HalfCheetah-v5"] == (-347.5, None, False)
-    assert found["Humanoid-v5"] == (99.6, None, None)
-    until = {"until": "target", "meter": "training", "environments": ["HalfCheetah-v5", "Humanoid-v5"]}
-    claims = [
-        {
-            "verdict": "holds",
-            "asked": until,
-            "reason": "Not testable at this price. Its sign turns. It is so.",
-        },
-        {"verdict": "holds", "asked": {**until, "until": "end"}, "reason": ""},
-        {"verdict": "open", "asked": until, "reason": ""},
-    ]
-    add_skill(claims, rows)
-    assert [one["reason"] for one in claims[1:]] == ["", ""]
-    assert claims[0]["reason"] == (
-        "Not testable at this price. Its sign turns. The target asks for little or no skill; first readings:"
-        " HalfCheetah-v5 −348 of −345. No pilots say whether the target asks for skill; first readings: Humanoid-v5 100"
-        " of 115. It is so."
-    )

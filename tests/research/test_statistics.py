@@ -33,7 +33,7 @@ def test_identical_arms_come_out_equal() -> None:
 
 POOLS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
     "log-normal": lambda rng, n: np.exp(0.3 * rng.standard_normal(n)),
-    "two kinds of outcome": lambda rng, n: (
+    "two kinds": lambda rng, n: (
         np.where(rng.random(n) < 0.3, 2.0, 1.0) * np.exp(0.1 * rng.standard_normal(n))
     ),
     "skewed": lambda rng, n: 0.2 + rng.exponential(1.0, n),
@@ -58,7 +58,7 @@ def test_intervals_of_few_pairs_cover_equality_as_often_as_they_say(
         x, y = POOLS[pool](rng, (seeds, environments)), POOLS[pool](rng, (seeds, environments))
         found = paired_bootstrap(x, y, repetitions=500, seed=trial)
         covered += found.low <= 1.0 <= found.high
-    too_wide = (pool, seeds, environments) == ("two kinds of outcome", 5, 1)
+    too_wide = (pool, seeds, environments) == ("two kinds", 5, 1)
     assert 0.93 <= covered / _TRIALS <= (0.98 if too_wide else 0.97)
 
 

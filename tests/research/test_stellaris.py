@@ -12,12 +12,11 @@ import pytest
 from cloud.money.billing.retiming import retime
 from cloud.timing.numbers import stack as stacks
 from research.claims import HigherInTime, Sooner
-from research.experiment import Arm, Cell, Experiment, find_experiment, merged
+from research.experiment import Arm, Cell, find_experiment, merged
 from research.pricing_targets import place_of
 from research.reports.break_even import price_sentence, time_sentence
-from research.reports.clock_comparison import ceiling_sentence, judge_seconds, parts_sentence, virtual_seconds
+from research.reports.clock_comparison import judge_seconds, virtual_seconds
 from research.reports.outcomes import RunOutcome, Summary
-from research.reports.report import write_report
 from research.reports.return_comparison import judge_returns_in_time, return_within
 from research.reports.run_cost import PricedRun
 from research.runs.run_file import RunFile, run_file
@@ -26,7 +25,6 @@ from research.scheduler_training import RehearsedTraining
 from research.stellaris import LEARNERS, ROUND, SEEDS
 from tests.research.tiny_experiment import CART, TINY
 from training.loops.staleness_aware import StalenessAware
-from webapp.comparing.papers.verdicts import verdict
 
 NAMES = (
     "stellaris_82k",
@@ -147,15 +145,6 @@ def test_the_primary_claims_opponent_takes_as_many_gradients() -> None:
     assert primary.against == ("synchronous_40",)  # type: ignore[union-attr]
 
 
-def test_a_run_whose_versions_depend_on_times_is_priced_where_it_was_trained() -> None:
-    experiment = find_experiment("stellaris_lambda")
-    assert experiment.priced_at("stellaris", "Hopper-v5") == ("lambda_learners_starling",)
-    assert experiment.priced_at("synchronous_40", "Hopper-v5") == experiment.pricing_targets
-    elsewhere = experiment.claims[0].model_copy(update={"at": "machine"})
-    with pytest.raises(ValueError, match="stellaris cannot be timed at machine"):
-        Experiment.model_validate({**dict(experiment), "claims": (elsewhere,)})
-
-
 def outcome(arm: str, seed: int, rounds: list[float], resumed_after: int = 0) -> RunOutcome:
     rows: list[dict[str, Any]] = [{"kind": "begin", "made_with": {}}]
     for place, total_s in enumerate(rounds, start=1):
@@ -233,63 +222,6 @@ def test_returns_are_compared_in_the_time_that_both_had() -> None:
     assert found.interval.value == pytest.approx(2 * 512 / (4 * 502))
     assert found.word == "does not hold"
     assert judge_returns_in_time(claim, summaries[:1]).word == "open"
-
-
-def test_a_verdict_says_what_learners_that_take_no_time_would_make_of_a_synchronous_round() -> None:
-    def run(kind: str, update_s: float) -> RunOutcome:
-        begin = {"kind": "begin", "spec": {"training": {"loop": {"kind": kind}}}}
-        rounds = [
-            {"kind": "round", "round": place, "total_s": total_s, "update_s": update_s}
-            for place, total_s in enumerate((60.0, 1.0, 1.0), start=1)
-        ]
-        return RunOutcome(Cell("synchronous_40", "Hopper-v5", 0), [begin, *rounds, {"kind": "end"}])
-
-    words = ceiling_sentence([run("synchronous", 0.2), run("synchronous", 0.3)])
-    assert words == "Learning is 25 % of theirs: with learners that take no time the ratio would be 0.75."
-    assert ceiling_sentence([run("asynchronous", 0.2)]) == ""
-    words = ceiling_sentence([run("synchronous", 0.25)], ratio=0.9)
-    assert words.endswith("the ratio would be 0.75; it is 1.20 times that.")
-
-
-def test_a_verdict_says_of_what_a_round_of_many_learners_consists() -> None:
-    def run(kind: str, **figures: Any) -> RunOutcome:
-        begin = {"kind": "begin", "spec": {"training": {"loop": {"kind": kind}}}}
-        rounds = [
-            {"kind": "round", "round": place, "total_s": 2.0, "update_s": 0.2, "minibatches": 40} | figures
-            for place in (1, 2, 3)
-        ]
-        return RunOutcome(Cell("a", "Hopper-v5", 0), [begin, *rounds, {"kind": "end"}])
-
-    gradients = {"learners": 4, "gradients": 40, "steps": 16, "learning_s": 1.5, "learners_busy": 1.2}
-    ours, theirs = run("staleness_aware", gradients=gradients), run("synchronous")
-    # 1.2 learners over 2 s are 2.4 s of gradients: 60 ms each, 1.6 at once while any learn.
-    assert parts_sentence([ours], [theirs]) == (
-        "In 1.50 of its round's 2.00 s learners work: 40 gradients of 60 ms, 1.6 at once, and 16 versions made of them"
-        " one after another. With 4 at work all the time gradients alone would take 0.60 s. A step in their"
-        " learner's own process takes 5 ms."
-    )
-    known = run("staleness_aware", gradients=gradients, actors=16)
-    known.rows[0]["spec"]["platform"] = {"stack": "paper-stack"}
-    # 16 trajectories, 40 gradients and 16 versions at 2 ms each are 144 ms of 2 s.
-    assert parts_sentence([known], [theirs]).endswith(
-        " The coordinator takes 7 % of a round, 72 outcomes of 2 ms, which is assumed."
-    )
-    assert (
-        parts_sentence([theirs], [theirs]) == parts_sentence([ours], [ours]) == parts_sentence([], []) == ""
-    )
-
-
-def test_a_report_words_the_claim_with_and_without_start(tmp_path: Path) -> None:
-    results = write_report(
-        "stellaris_82k", find_experiment("stellaris_82k"), tmp_path / "runs", tmp_path, draws=0
-    )
-    found = {one["claim"]: verdict(one) for one in results["verdicts"]}
-    words = {one.what for one in found.values()}
-    assert {"Seconds for all rounds", "Seconds for all rounds, without the start of machines"} <= words
-    assert (
-        "Seconds for all rounds on Hopper-v5, without the start of machines: Stellaris is done sooner than PPO, one"
-        " asynchronous learner (ratio below 1)."
-    ) in found
 
 
 def test_rows_hold_what_became_of_gradients_and_the_rent_of_machines(

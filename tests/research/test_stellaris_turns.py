@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cloud.timing.numbers import stack as stacks
-from cloud.timing.numbers.stack import UpdateNumbers
 from research.calculations.stellaris_turns import (
     CHANGES,
-    CHANGES_FROM_PICTURES,
     FROM_PICTURES,
     ON_HOPPER,
     ratios,
@@ -38,25 +36,6 @@ EXPECTED: dict[str, tuple[set[str], set[str]]] = {
 }
 """What differs of the stack's updates, and of what is bought."""
 _OUR_SOFTWARE = "our own software on the same machines"
-
-
-@pytest.mark.parametrize("words", EXPECTED | {_OUR_SOFTWARE: ()})
-def test_a_change_changes_what_it_names_and_nothing_else(words: str) -> None:
-    place = place_of(PLACE, "no_startup")
-    there = (CHANGES | CHANGES_FROM_PICTURES)[words](place)
-    bought = {
-        name
-        for name in type(place.options).model_fields
-        if getattr(place.options, name) != getattr(there.options, name)
-    }
-    assert there.profile == place.profile
-    if words == _OUR_SOFTWARE:
-        assert bought == {"stack"}
-        return
-    before, after = place.stack.update, there.stack.update
-    changed = {name for name in UpdateNumbers.model_fields if getattr(before, name) != getattr(after, name)}
-    assert (changed, bought) == EXPECTED[words]
-    assert there.stack.model_copy(update={"update": before}) == place.stack
 
 
 def test_shorter_calls_make_no_run_longer() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from research.experiment import Cell
-from research.reports.earlier import changed_by
 from research.reports.outcomes import RunOutcome
 
 CELL = Cell("a", "CartPole-v1", 0)
@@ -32,12 +31,3 @@ def test_returns_of_training_need_every_round(rounds: range, trained: float | No
 def test_steps_are_all_that_were_taken() -> None:
     """The last stored round is the 20th of 25."""
     assert RunOutcome(CELL, rows_of(range(10, 26, 10))).env_steps == 2500
-
-
-def test_the_papers_formula_of_a_cluster_moved_with_the_cluster() -> None:
-    interval = {"value": 2.0, "low": 1.9, "high": 2.1}
-    claim = {"kind": "cheaper", "accounting": "paper", "at": "functions", "against_at": "Nitro's cluster"}
-    now = {"asked": claim, "figures": {"interval": interval}, "verdict": "holds", "reason": ""}
-    before = {"interval": {**interval, "value": 1.6}, "verdict": "holds"}
-    assert "clusters, whose workers persist" in changed_by(before, now)
-    assert "clusters" not in changed_by(before, {**now, "asked": {**claim, "against_at": "functions"}})
