@@ -76,7 +76,7 @@ def _figures(jobs: Sequence[dict[str, Any]]) -> list[str]:
     )
     unreal = " ".join(sorted({_UNREAL[job["money"]] for job in jobs if job["money"] in _UNREAL}))
     found.append(f"{usd(spent)} of {usd(limit)}" + (f" {unreal}" if unreal else ""))
-    return [one for one in found if one]
+    return [line for line in found if line]
 
 
 def _scores(jobs: Sequence[dict[str, Any]]) -> tuple[str, list[float]]:

@@ -29,7 +29,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "wholes": lambda text: [int(word) for word in text.split(",")],
     "truth": lambda text: text == "yes",
     "days": lambda text: None if text == "never" else int(text),
-    "pairs": lambda pairs: dict(_pair(one) for one in pairs),
+    "pairs": lambda pairs: dict(_pair(pair) for pair in pairs),
 }
 # Whence a spec is taken, and where a file is kept: they are sent only where a path or an option names them.
 _BY_THEMSELVES = ("spec", "job", "draft", "to")
@@ -87,7 +87,7 @@ class CommandRun:
         method, path, *file = row.does.split()
         within = {name: _IN_PATHS.get(name, str)(given[name]) for name in given if f"{{{name}}}" in path}
         path = path.format(**within)
-        options = {one.to for one in row.options}
+        options = {option.to for option in row.options}
         kept = {*within, *(name for name in _BY_THEMSELVES if name not in options)}
         rest = {name: value for name, value in given.items() if name not in kept}
         if method in ("GET", "DELETE"):
@@ -110,7 +110,7 @@ class CommandRun:
 
     def _given(self) -> dict[str, Any]:
         """The arguments, by the names under which they are sent."""
-        kinds = {one.to: one.kind for one in self._row.options}
+        kinds = {option.to: option.kind for option in self._row.options}
         names = [*(word.rstrip(".").lower() for word in self._row.given), *kinds]
         values = {name: getattr(self._arguments, name) for name in names}
         try:
@@ -142,7 +142,7 @@ class CommandRun:
 
     def _limit(self) -> int | None:
         """The number of rows to show. None if the response has no pages."""
-        if all(one.name != "--limit" for one in self._row.options):
+        if all(option.name != "--limit" for option in self._row.options):
             return None
         return max(1, _SHOWN if self._arguments.limit is None else self._arguments.limit)
 
@@ -204,8 +204,8 @@ class CommandRun:
         if isinstance(answer, dict) and "results" in answer:
             answer = answer["results"]
         if self._arguments.json:
-            for one in answer if isinstance(answer, list) else [answer]:
-                print(json.dumps(one), flush=True)
+            for row in answer if isinstance(answer, list) else [answer]:
+                print(json.dumps(row), flush=True)
         elif not self._row.shows:
             print("Done." if answer is None else json.dumps(answer, indent=2, ensure_ascii=False))
         elif answer == []:

@@ -57,7 +57,7 @@ def _report(error: StarlingError, as_json: bool) -> int:
     if as_json:
         print(json.dumps(problem))
     print(plain(f"starling: {problem['what']}"), file=sys.stderr)
-    sentences = [one["sentence"] for one in problem.get("errors", [])]
+    sentences = [fault["sentence"] for fault in problem.get("errors", [])]
     for label, lines in (("why", sentences or [problem["why"]]), ("do", [problem["fix"]])):
         for line in lines:
             if line:
@@ -84,8 +84,8 @@ def parser() -> argparse.ArgumentParser:
             _add(subjects, subject, row)
             continue
         if subject not in verbs:
-            known = [one for one in COMMANDS if one.name[0] == subject]
-            words = ", ".join(one.name[1] for one in known)
+            known = [command for command in COMMANDS if command.name[0] == subject]
+            words = ", ".join(command.name[1] for command in known)
             group = subjects.add_parser(subject, help=words, description=f"{subject}: {words}")
             verbs[subject] = group.add_subparsers(dest="verb", required=True, metavar="verb")
         _add(verbs[subject], verb[0], row)

@@ -294,6 +294,6 @@ def _best(jobs: list[dict[str, Any]]) -> dict[str, Any]:
     def score(job: dict[str, Any]) -> tuple[float, float]:
         sign = 1 if job["score"]["higher_is_better"] else -1
         scores = (job["evaluation_return_mean"], job[TRAINING_SCORE])
-        return tuple(float("-inf") if one is None else sign * one for one in scores)  # type: ignore[return-value]
+        return tuple(float("-inf") if value is None else sign * value for value in scores)  # type: ignore[return-value]
 
     return max(jobs, key=score)

@@ -85,13 +85,13 @@ def _block(there: Any, part: TablePart, words: Any) -> str:
     columns = [_Column.read(text, [*rows, words]) for text in part.columns.split()]
     if not part.tall:
         return _table(rows, columns)
-    width = max(len(one.heading) for one in columns)
-    return "\n".join(f"{one.heading:<{width}}  {one.cell(there)}" for one in columns)
+    width = max(len(column.heading) for column in columns)
+    return "\n".join(f"{column.heading:<{width}}  {column.cell(there)}" for column in columns)
 
 
 def _table(rows: list[Any], columns: list[_Column]) -> str:
     """The table, without empty columns."""
-    upright = [(one, [one.cell(row) for row in rows]) for one in columns]
+    upright = [(heading, [heading.cell(row) for row in rows]) for heading in columns]
     placed = []
     for column, cells in upright:
         if all(cell == _NOTHING for cell in cells):

@@ -108,8 +108,8 @@ class PageHandler(ASGIHandler):
                 if sending.done():
                     sending.result()
             finally:
-                for one in (sending, leaving):
-                    one.cancel()
+                for task in (sending, leaving):
+                    task.cancel()
                 await asyncio.gather(sending, leaving, return_exceptions=True)
                 await sync_to_async(answer.close)()
                 await sync_to_async(connections.close_all)()

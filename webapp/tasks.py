@@ -63,7 +63,7 @@ def run_background(kind: str, pk: Any) -> None:
 @shared_task(name="webapp.background.tick")
 def recover_background() -> None:
     """Every few seconds: continue what lost messages and dead workers left behind."""
-    _run_all(one.recover for one in LIFE_CYCLES.values())
+    _run_all(life_cycle.recover for life_cycle in LIFE_CYCLES.values())
 
 
 @shared_task(name="webapp.alerts.tasks.tick")
@@ -116,7 +116,7 @@ def send_reports() -> None:
 def scan_accounts() -> None:
     """Every ten seconds: send a message for each account that is due, so that a slow account holds up no other."""
     now = SYSTEM_CLOCK.now()
-    wanted = [("webapp.resources.tasks.look_at", one.pk) for one in scanner.due(now)]
+    wanted = [("webapp.resources.tasks.look_at", connection.pk) for connection in scanner.due(now)]
     wanted += [("webapp.resources.tasks.read_log", job_id) for job_id in late_reports.due(now)]
     for task, argument in wanted:
         if not send_hint(task, argument, expires=10):

@@ -84,13 +84,13 @@ def _rounded(exact: Fraction) -> int:
 
 def choice(sizes: Sequence[Size], slower_at_most: float = SLOWER_AT_MOST) -> MemoryChoice | None:
     """Return the cheapest by the step among those nearly as fast as the fastest; None if nothing was measured."""
-    measured = [one for one in sizes if not one.failure]
+    measured = [size for size in sizes if not size.failure]
     if not measured:
         return None
-    fastest = min(measured, key=lambda one: (one.seconds_per_million, one.memory_mb))
+    fastest = min(measured, key=lambda size: (size.seconds_per_million, size.memory_mb))
     limit_s = fastest.seconds_per_million * (1 + slower_at_most)
-    near = [one for one in measured if one.seconds_per_million <= limit_s]
-    best = min(near, key=lambda one: (one.picodollars_per_million, one.seconds_per_million))
+    near = [size for size in measured if size.seconds_per_million <= limit_s]
+    best = min(near, key=lambda size: (size.picodollars_per_million, size.seconds_per_million))
     return MemoryChoice(best.memory_mb, _why(best, fastest, measured, slower_at_most))
 
 
@@ -104,7 +104,7 @@ def _why(best: Size, fastest: Size, measured: Sequence[Size], slower_at_most: fl
             f"{name}: {format_percent(less)} cheaper per step than {fastest.memory_mb:,} MB"
             f" and within {format_percent(slower_at_most)} of its speed."
         )
-    cheapest = min(measured, key=lambda one: one.picodollars_per_million)
+    cheapest = min(measured, key=lambda size: size.picodollars_per_million)
     if cheapest.picodollars_per_million == best.picodollars_per_million:
         return f"{name}: the fastest, and none is cheaper per step."
     less = 1 - cheapest.picodollars_per_million / best.picodollars_per_million

@@ -76,8 +76,8 @@ def compare(
     patience: ReconcilingPatience = PATIENCE,
 ) -> list[Decision]:
     """Return a decision for everything registered or found, in the order of names. `ours`: this deployment."""
-    there = {one.name: one for one in found}
-    known = {one.name: one for one in registered}
+    there = {held.name: held for held in found}
+    known = {entry.name: entry for entry in registered}
     decisions = []
     for name in sorted(there.keys() | known.keys()):
         resource, seen = known.get(name), there.get(name)

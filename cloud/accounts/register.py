@@ -243,4 +243,4 @@ class MemoryRegister:
 
     def alive(self) -> list[RegisterEntry]:
         """Return what may exist now."""
-        return [one for one in self.entries.values() if one.state not in ("gone", "lost")]
+        return [entry for entry in self.entries.values() if entry.state not in ("gone", "lost")]

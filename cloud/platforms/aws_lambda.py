@@ -234,7 +234,7 @@ class LambdaPlatform:
 
     def _why_calls_wait(self) -> str:
         reason, noted_s = self._throttled
-        waiting = sum(one.state == "waiting" for one in self._flights.values())
+        waiting = sum(flight.state == "waiting" for flight in self._flights.values())
         if not waiting or self.now_s() - noted_s > _THROTTLED_FOR_S:
             return ""
         wait = "call waits" if waiting == 1 else "calls wait"

@@ -191,8 +191,8 @@ class PulledCalls:
             self._mailbox.stay(self._patience.stay_s)
             self._stayed_s = now_s
         self._learner.enforce_limit()
-        actors = [one for one in self._flights.values() if one.call.where == "actor"]
-        for late in [one.call.id for one in actors if one.give_up_s <= now_s]:
+        actors = [flight for flight in self._flights.values() if flight.call.where == "actor"]
+        for late in [actor.call.id for actor in actors if actor.give_up_s <= now_s]:
             self._mailbox.withdraw([late])
             self._end(late, Failure("lost", "no answer came in time; it was given up"))
 

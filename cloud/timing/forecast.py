@@ -119,8 +119,8 @@ class _Forecaster:
         }
         outlooks = self._outlooks(uncertain)
         matters = self._matters(uncertain)
-        hits = float(np.mean([one.ends_by == "budget" for one in outlooks]))
-        usual = sorted(outlooks, key=lambda one: one.minutes)[len(outlooks) // 2]
+        hits = float(np.mean([end.ends_by == "budget" for end in outlooks]))
+        usual = sorted(outlooks, key=lambda end: end.minutes)[len(outlooks) // 2]
         facts = ForecastFacts(
             training=self._training,
             configuration=self._configuration,
@@ -131,16 +131,16 @@ class _Forecaster:
             influential=tuple(name for name, _ in matters),
         )
         return Forecast(
-            minutes=Band.of([one.minutes for one in outlooks]),
-            dollars=_dollars([min(one.picodollars, self._budget) for one in outlooks]),
-            whole_dollars=_dollars([one.whole_picodollars for one in outlooks]),
+            minutes=Band.of([end.minutes for end in outlooks]),
+            dollars=_dollars([min(end.picodollars, self._budget) for end in outlooks]),
+            whole_dollars=_dollars([end.whole_picodollars for end in outlooks]),
             parts={
-                part.key: _dollars([one.parts[part.key] for one in outlooks]) for part in forecast_parts()
+                part.key: _dollars([end.parts[part.key] for end in outlooks]) for part in forecast_parts()
             },
-            steps=Band.of([one.counts[Count.STEPS] for one in outlooks]),
-            rounds=Band.of([ceil(one.rounds) for one in outlooks]),
-            calls=Band.of([one.counts[Count.CALLS] for one in outlooks]),
-            cold_starts=Band.of([one.counts[Count.COLD] for one in outlooks]),
+            steps=Band.of([end.counts[Count.STEPS] for end in outlooks]),
+            rounds=Band.of([ceil(end.rounds) for end in outlooks]),
+            calls=Band.of([end.counts[Count.CALLS] for end in outlooks]),
+            cold_starts=Band.of([end.counts[Count.COLD] for end in outlooks]),
             ends_by="budget" if hits > 0.5 else usual.ends_by,
             budget_share=hits,
             kept_back=self._bill.kept_back(self._most_actors, usual.longest_round_s) / PICODOLLARS_PER_USD,
@@ -278,7 +278,7 @@ class _Forecaster:
             ]
             matter = Matter(title_of(name), (low[0], high[0]), (low[1], high[1]))
             ranked.append((max(spreads), name, matter))
-        ranked.sort(key=lambda one: (-one[0], one[1]))
+        ranked.sort(key=lambda row: (-row[0], row[1]))
         return [(name, matter) for spread, name, matter in ranked[:_MATTERING] if spread > 0.005]
 
 
@@ -289,7 +289,7 @@ def _likely(uniform: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _dollars(picodollars: Sequence[float]) -> Band:
-    return Band.of([one / PICODOLLARS_PER_USD for one in picodollars])
+    return Band.of([amount / PICODOLLARS_PER_USD for amount in picodollars])
 
 
 __all__ = [

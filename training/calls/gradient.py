@@ -209,10 +209,10 @@ def slice_facts(
     version = call.weights.version if call.weights is not None else 0
     sampled = [read(trajectory) for trajectory in trajectories_of(call, request)]
     steps = sampled[0].shape[0]
-    columns = [one.shape[1] for one in sampled]
-    returns = np.concatenate([one.returns for one in sampled])
-    lengths = np.concatenate([one.lengths for one in sampled])
-    versions = np.repeat([one.version for one in sampled], columns)
+    columns = [fragment.shape[1] for fragment in sampled]
+    returns = np.concatenate([fragment.returns for fragment in sampled])
+    lengths = np.concatenate([fragment.lengths for fragment in sampled])
+    versions = np.repeat([fragment.version for fragment in sampled], columns)
     return {
         "shape": (steps, sum(columns)),
         "samples": steps * sum(columns),

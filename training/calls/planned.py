@@ -85,7 +85,7 @@ def sizes_of(training: TrainingSpec, spaces: Spaces) -> Sizes:
 
 
 def _array_sizes(layers: tuple[NamedLayer, ...]) -> list[int]:
-    return [prod(shape) for one in layers for shape in one.layer.shapes]
+    return [prod(shape) for named in layers for shape in named.layer.shapes]
 
 
 def _observation_bytes(spaces: Spaces) -> int:

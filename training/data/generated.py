@@ -36,8 +36,8 @@ def dense_table(rows: int, width: int, *, classes: int = 2, noise: float = 1.0, 
         features=DenseFeatures(numbers.astype(np.float32)),
         targets=targets,
         target="class",
-        classes=tuple(str(one) for one in range(classes)),
-        columns=tuple(Column(name=f"x{one + 1}") for one in range(width)),
+        classes=tuple(str(number) for number in range(classes)),
+        columns=tuple(Column(name=f"x{number + 1}") for number in range(width)),
     )
 
 

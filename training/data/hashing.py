@@ -101,8 +101,8 @@ class Hasher:
         """
         known = self._places_of(column)
         sets = [sorted({known[text] for text in bag}) for bag in bags]
-        lengths = np.array([len(one) for one in sets], dtype=np.int64)
+        lengths = np.array([len(row) for row in sets], dtype=np.int64)
         values = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        places = np.fromiter((one for row in sets for one in row), np.int32, int(lengths.sum()))
+        places = np.fromiter((place for row in sets for place in row), np.int32, int(lengths.sum()))
         return SparseFeatures(offsets, places, values.astype(np.float32), self.width)

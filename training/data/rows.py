@@ -120,15 +120,15 @@ def joined(parts: list[Rows]) -> Rows:
     targets = np.concatenate([part.targets for part in parts])
     dense = [part.features for part in parts if isinstance(part.features, DenseFeatures)]
     if dense:
-        return Rows(DenseFeatures(np.concatenate([one.values for one in dense])), targets)
+        return Rows(DenseFeatures(np.concatenate([part.values for part in dense])), targets)
     sparse = [part.features for part in parts if isinstance(part.features, SparseFeatures)]
-    starts = np.cumsum([0, *(one.nonzeros for one in sparse)])
-    offsets = [one.offsets[1:] + start for one, start in zip(sparse, starts, strict=False)]
+    starts = np.cumsum([0, *(part.nonzeros for part in sparse)])
+    offsets = [part.offsets[1:] + start for part, start in zip(sparse, starts, strict=False)]
     return Rows(
         SparseFeatures(
             np.concatenate([np.zeros(1, np.int64), *offsets]),
-            np.concatenate([one.places for one in sparse]),
-            np.concatenate([one.values for one in sparse]),
+            np.concatenate([part.places for part in sparse]),
+            np.concatenate([part.values for part in sparse]),
             sparse[0].width,
         ),
         targets,

@@ -164,8 +164,8 @@ def _file(package: str, inside: str, command: str) -> Path:
 
 
 SHIPPED: dict[str, ShippedSet] = {
-    one.key: one
-    for one in (
+    shipped.key: shipped
+    for shipped in (
         ShippedSet(
             "digits",
             "Digits",

@@ -73,7 +73,7 @@ class Progress:
     @property
     def contributions(self) -> int:
         """How many wait to be learned from, or to be learned from again in passes that are left."""
-        return len(self.waiting) + sum(len(one.contributions) for one in self.unfinished.slices)
+        return len(self.waiting) + sum(len(slice_.contributions) for slice_ in self.unfinished.slices)
 
     def within_limit(self) -> Progress:
         """Return what a checkpoint holds: all but the oldest waiting data and the last slices beyond a limit."""
@@ -179,8 +179,8 @@ def _decode(data: bytes, spec: Training) -> tuple[Progress, Training]:
 
 def _encode_contributions(name: str, contributions: Sequence[Contribution]) -> Document:
     return {
-        name: [one.payload for one in contributions],
-        f"{name}_versions": [one.version for one in contributions],
+        name: [contribution.payload for contribution in contributions],
+        f"{name}_versions": [contribution.version for contribution in contributions],
     }
 
 

@@ -196,7 +196,7 @@ def _measuring_bytes(training: TrainingSpec, spaces: Spaces, steps: int) -> int:
 
 def _sample_bytes(training: TrainingSpec, spaces: Spaces) -> int:
     """Return the bytes of what the layers of a network give of one sample, and of the slopes on the way back."""
-    sizes = [prod(one.layer.output_shape) for one in training.network.layout(spaces).learner]
+    sizes = [prod(named.layer.output_shape) for named in training.network.layout(spaces).learner]
     if spaces.pictures:  # of each shard the graph is kept, and slopes only of one layer at a time
         return 4 * (spaces.observation_size + sum(sizes) + max(sizes))
     return 4 * (sum(sizes) + 4 * max(sizes))

@@ -97,8 +97,8 @@ class Slices:
         self._again: deque[ReplaySlice] = deque()
         self._new: deque[ReplaySlice] = deque()
         self._begun: deque[ReplaySlice] = deque()
-        for one in waiting:
-            self.put(one)
+        for slice_ in waiting:
+            self.put(slice_)
 
     def __len__(self) -> int:
         return len(self._again) + len(self._new) + len(self._begun)
@@ -108,13 +108,13 @@ class Slices:
         """What it holds, in the order in which learners get it."""
         return (*self._again, *self._new, *self._begun)
 
-    def put(self, one: ReplaySlice) -> None:
+    def put(self, slice_: ReplaySlice) -> None:
         """Add a slice behind those of its sort."""
-        (self._again if one.failures else self._begun if one.passes else self._new).append(one)
+        (self._again if slice_.failures else self._begun if slice_.passes else self._new).append(slice_)
 
-    def give_back(self, one: ReplaySlice) -> None:
+    def give_back(self, slice_: ReplaySlice) -> None:
         """Add a slice that a learner had, before all others: that pass was not done."""
-        self._again.appendleft(one)
+        self._again.appendleft(slice_)
 
     def take(self) -> ReplaySlice | None:
         """Remove and return the next slice, or None."""

@@ -198,7 +198,7 @@ class WithFigures(Message):
             return value
         names = _figures_model(cls._figures_name, value).model_fields
         figures = {name: value[name] for name in names if name in value}
-        others = {name: one for name, one in value.items() if name not in {*names, cls._score_name}}
+        others = {name: figure for name, figure in value.items() if name not in {*names, cls._score_name}}
         return {**others, "figures": figures}
 
 

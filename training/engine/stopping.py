@@ -86,7 +86,7 @@ def fraction_done(rule: StopLimits, progress: Progress) -> float:
 
 def _held(scores: Sequence[float], target: float, score: Score) -> bool:
     last = scores[-HELD_EVALUATIONS:]
-    return len(last) == HELD_EVALUATIONS and all(score.reaches(one, target) for one in last)
+    return len(last) == HELD_EVALUATIONS and all(score.reaches(value, target) for value in last)
 
 
 def _evaluations_since_best(scores: Sequence[float], score: Score) -> int:

@@ -47,10 +47,10 @@ class Unfinished:
     def within(self, limit_bytes: int) -> Unfinished:
         """Return it without the last slices, and policies of theirs alone, if all have more bytes than the limit."""
         room, kept, needed = limit_bytes, 0, set[int]()
-        for one in self.slices:
-            versions = {contribution.version for contribution in one.contributions} - needed
-            room -= sum(len(contribution.payload) for contribution in one.contributions) + len(
-                one.prepared or b""
+        for slice_ in self.slices:
+            versions = {contribution.version for contribution in slice_.contributions} - needed
+            room -= sum(len(contribution.payload) for contribution in slice_.contributions) + len(
+                slice_.prepared or b""
             )
             room -= sum(len(self.policies.get(version, b"")) for version in versions)
             if room < 0:
@@ -63,7 +63,7 @@ class Unfinished:
         """Return all of it. Nothing is empty bytes."""
         if self == Unfinished():
             return b""
-        contributions = [contribution for one in self.slices for contribution in one.contributions]
+        contributions = [contribution for slice_ in self.slices for contribution in slice_.contributions]
         return encode(
             {
                 "slices": [
@@ -71,8 +71,8 @@ class Unfinished:
                 ],
                 "trajectories": [contribution.payload for contribution in contributions],
                 "trajectory_versions": [contribution.version for contribution in contributions],
-                "prepared": [one.prepared or _NOT_PREPARED for one in self.slices],
-                "gradients": [one.payload for one in self.gradients],
+                "prepared": [slice_.prepared or _NOT_PREPARED for slice_ in self.slices],
+                "gradients": [gradient.payload for gradient in self.gradients],
                 "gradient_facts": [[one.version, one.order, one.name] for one in self.gradients],
                 "policy_versions": list(self.policies),
                 "policies": list(self.policies.values()),

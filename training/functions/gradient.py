@@ -28,7 +28,7 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
     """Return the gradient's document, and as the state what the first pass keeps for the later ones, if anything."""
     state = LearnerState.decode(weights)
     trajectories = trajectories_of(call, request)
-    policies = [PublishedPolicy.decode(one) for one in call.inputs[len(trajectories) :]]
+    policies = [PublishedPolicy.decode(data) for data in call.inputs[len(trajectories) :]]
     batch = Batch.of(trajectories, range(state.version + 1), state.spaces)
     computed = gradient_of(
         request.algorithm,

@@ -91,7 +91,7 @@ def _kind(request: RolloutRequest) -> str:
 
 def _reset(copies: Copies, call: Call) -> SlotEnvironments:
     n = len(copies)
-    seen = copies.begin([derive(call.seed, "reset", one) % 2**32 for one in range(n)])
+    seen = copies.begin([derive(call.seed, "reset", number) % 2**32 for number in range(n)])
     return SlotEnvironments(copies, as_stored(seen), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n))
 
 

@@ -214,11 +214,11 @@ class LearnerState:
             "action_counts": list(self.spaces.action_counts),
             "pictures": self.spaces.pictures,
             "activation": network.activation,
-            "layers": [[one.name, *one.layer.published] for one in layers],
+            "layers": [[named.name, *named.layer.published] for named in layers],
             "macs": network.policy_macs(self.spaces),
         }
-        for one in layers:
-            for name in one.parameters:
+        for named in layers:
+            for name in named.parameters:
                 document[name] = self.parameters[name]
         if LOG_STD in self.parameters:
             document[LOG_STD] = self.parameters[LOG_STD]

@@ -100,7 +100,7 @@ class Boosting(PolicyBase):
                 self.actors_first, bounds, f"the first round starts with {self.actors_first}"
             )
         k = history[-1].round_no
-        ratios = [(one.round_no, self._ratio(one)) for one in history[-max(self.window, 6) :]]
+        ratios = [(report.round_no, self._ratio(report)) for report in history[-max(self.window, 6) :]]
         scored = (self._released if self.rule == "released" else self._paper)(k, ratios, seed)
         requested = int(self.actors_max * scored.value)
         actors = max(scored.floor, min(self.actors_max, requested))
@@ -124,7 +124,7 @@ class Boosting(PolicyBase):
         if own is None:
             return self._middling(shrunk, f"round {k} has no R")
         # An R at its bound cannot be compared: beside it all others would be the lowest.
-        window = [one for _, one in ratios[-self.window :] if one is not None and one < RATIO_LIMIT]
+        window = [ratio for _, ratio in ratios[-self.window :] if ratio is not None and ratio < RATIO_LIMIT]
         if self._uses_own_ratio and own >= RATIO_LIMIT:
             return _Score(
                 shrunk if self.signal == "flipped" else 0.0, "R is at its upper bound", self.actors_min

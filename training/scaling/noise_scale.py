@@ -48,9 +48,9 @@ class NoiseScale(PolicyBase):
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         measured = [
-            (one, found)
-            for one in history
-            if (found := one.figures_of(LearningFigures).noise_scale) is not None
+            (report, found)
+            for report in history
+            if (found := report.figures_of(LearningFigures).noise_scale) is not None
         ]
         scales = [found.scale for _, found in measured]
         known = [scale for scale in scales if scale is not None and scale > 0.0]
@@ -70,7 +70,7 @@ class NoiseScale(PolicyBase):
             requested = present * growth if growth > 1.0 else present
         else:
             requested = max(present, self.actors_min * growth)
-        first = next(one for one, found in measured if found.scale == known[0])
+        first = next(report for report, found in measured if found.scale == known[0])
         words = f"noise scale {scales[-1]:,.0f} is {growth:.2f} times that of round {first.round_no}"
         # Clipped before it is rounded: over a first scale of almost nothing, growth may be infinite.
         return clip_to_bounds(self._held(round(min(requested, self.actors_max))), bounds, words)

@@ -53,7 +53,7 @@ class RewardRatio(PolicyBase):
         return self.actors_min, self.largest
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
-        seen = [one.score for one in history[-self.window :] if one.score is not None]
+        seen = [report.score for report in history[-self.window :] if report.score is not None]
         if not seen:
             return clip_to_bounds(
                 self.actors_min, bounds, f"no episode has ended yet: the fewest, {self.actors_min}"

@@ -58,10 +58,10 @@ class ScaleIn(PolicyBase):
         sign = 1.0 if score.higher_is_better else -1.0
         before = next((one.score for one in reversed(history[:since]) if one.score is not None), None)
         gains = []
-        for one in history[since:]:
-            if one.score is None:
+        for report in history[since:]:
+            if report.score is None:
                 continue
-            if before is not None and one.cost_picodollars > 0:
-                gains.append(sign * (one.score - before) / (one.cost_picodollars / _PICODOLLARS))
-            before = one.score
+            if before is not None and report.cost_picodollars > 0:
+                gains.append(sign * (report.score - before) / (report.cost_picodollars / _PICODOLLARS))
+            before = report.score
         return gains

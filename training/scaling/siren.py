@@ -104,7 +104,7 @@ class Siren(PolicyBase):
         functions, memory = choices.carried_out(wish, bounds.memory_sizes_mb or (bounds.memory_mb,))
         left = float(state_of(history, "normalised", scales)[-1])
         limit = "time" if self.deadline_s is not None else "budget"
-        loss = next((one.score for one in reversed(history) if one.score is not None), None)
+        loss = next((report.score for report in reversed(history) if report.score is not None), None)
         where = "before the first epoch" if loss is None else f"at loss {loss:.4g}"
         wished = f"{wish[0]:.3g} functions of {wish[1]:,.0f} MB"
         why = f"{wished}, {how}, {where}, with {100 * left:.0f} % of the {limit} left"

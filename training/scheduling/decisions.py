@@ -40,7 +40,7 @@ class UsualRound:
     @staticmethod
     def of(rounds: Sequence[RoundReport]) -> UsualRound:
         """Return the means, or 1 where there is no round."""
-        seconds = float(np.mean([one.total_s for one in rounds])) if rounds else 0.0
+        seconds = float(np.mean([report.total_s for report in rounds])) if rounds else 0.0
         dollars = float(np.mean([one.cost_picodollars for one in rounds])) / PICODOLLARS if rounds else 0.0
         return UsualRound(seconds if seconds > 0 else 1.0, dollars if dollars > 0 else 1.0)
 

@@ -53,22 +53,22 @@ def log_probs_of(outputs: Floats, actions: npt.NDArray[Any], spaces: Spaces) -> 
 
 def batch_of(episodes: Sequence[Samples], version: int) -> Batch:
     """Return episodes one after the other as an algorithm learns from them, decided by the agent of that version."""
-    steps = [len(one.rewards) for one in episodes]
+    steps = [len(episode.rewards) for episode in episodes]
     ends = np.zeros((sum(steps), 1), dtype=bool)
     ends[np.cumsum(steps) - 1] = True
-    states = np.concatenate([one.states[:-1] for one in episodes])
+    states = np.concatenate([episode.states[:-1] for episode in episodes])
     return Batch(
         versions=np.array([version], dtype=np.int64),
         observations=states[:, None],
-        actions=np.concatenate([one.actions for one in episodes])[:, None],
-        log_probs=np.concatenate([one.log_probs for one in episodes])[:, None],
-        rewards=np.concatenate([one.rewards for one in episodes])[:, None],
+        actions=np.concatenate([episode.actions for episode in episodes])[:, None],
+        log_probs=np.concatenate([episode.log_probs for episode in episodes])[:, None],
+        rewards=np.concatenate([episode.rewards for episode in episodes])[:, None],
         terminated=ends,
         truncated=np.zeros_like(ends),
         discounted_returns=np.zeros((sum(steps), 1)),
         last_observations=episodes[-1].states[-1:],
         final_index=np.zeros((0, 2), dtype=np.int32),
         final_observations=np.zeros((0, states.shape[1]), dtype=np.float32),
-        episode_returns=np.array([float(one.rewards.sum()) for one in episodes]),
+        episode_returns=np.array([float(episode.rewards.sum()) for episode in episodes]),
         episode_lengths=np.array(steps, dtype=np.int32),
     )

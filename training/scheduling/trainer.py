@@ -104,15 +104,15 @@ def train_scheduler(
             rounds = play(spec.policy(as_text(weights), explore=True), seeds[0])
             episodes = [episode_of(rounds, decisions, weights, spec.spaces)]
         before = state.encode()
-        if samples := [one.samples for one in episodes if one.samples is not None]:
+        if samples := [episode.samples for episode in episodes if episode.samples is not None]:
             batch, seed = batch_of(samples, state.version), derive(spec.seed, "learn", numbers[-1])
             progress = numbers[0] / (rehearsals + spec.episodes + 1)
             state = spec.algorithm(len(samples)).learn(state, batch, spec.network, progress, seed).state
         after = state.encode()
-        for number, one in zip(numbers, episodes, strict=True):
+        for number, episode in zip(numbers, episodes, strict=True):
             if number > done:
                 kept = after if number == numbers[-1] else before
-                yield _finished(number, "rehearsal" if rehearsing else "real", one, kept, decided)
+                yield _finished(number, "rehearsal" if rehearsing else "real", episode, kept, decided)
 
 
 def _finished(

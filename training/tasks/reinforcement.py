@@ -94,7 +94,7 @@ class ReinforcementLearning(Task[TrainingSpec]):
 
     def unfinished_reason(self, other: TrainingSpec, unfinished: Unfinished) -> str:
         mine, theirs = self.spec.algorithm, other.algorithm
-        begun = [one for one in unfinished.slices if one.passes]
+        begun = [slice_ for slice_ in unfinished.slices if slice_.passes]
         if (begun or unfinished.gradients) and mine.kind != theirs.kind:
             return f"by {theirs.kind}"
         loop, before = self.spec.loop, other.loop
@@ -104,7 +104,7 @@ class ReinforcementLearning(Task[TrainingSpec]):
             return "with their staleness counted in versions, so their gradients lack what KL is measured on"
         if begun and mine.kept_of_first_pass != theirs.kept_of_first_pass:
             return f"by {theirs.kind} with another objective or advantages that are computed otherwise"
-        if any(one.passes >= mine.passes for one in begun):
+        if any(slice_.passes >= mine.passes for slice_ in begun):
             return f"in {theirs.passes} passes"
         return ""
 
@@ -227,7 +227,7 @@ class ReinforcementLearning(Task[TrainingSpec]):
 
     def round_figures_of(self, learned: Sequence[Document]) -> LearningFigures:
         last = learned[-1]
-        episodes = sum(one["episodes"] for one in learned)
+        episodes = sum(result["episodes"] for result in learned)
         return LearningFigures(
             episodes=episodes,
             episode_return_mean=_mean_of_episodes(learned, "episode_return_mean"),
@@ -250,7 +250,7 @@ class ReinforcementLearning(Task[TrainingSpec]):
 
 def _mean_of_episodes(learned: Sequence[Document], name: str) -> Any:
     """Return the mean over all episodes that ended in the round; None if none did."""
-    ended = [one for one in learned if one["episodes"]]
+    ended = [result for result in learned if result["episodes"]]
     if len(ended) < 2:
         return ended[0][name] if ended else None
     return float(np.average([one[name] for one in ended], weights=[one["episodes"] for one in ended]))

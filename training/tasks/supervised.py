@@ -194,12 +194,12 @@ class SupervisedLearning(Task[Supervised]):
     # Figures
 
     def round_figures_of(self, learned: Sequence[Document]) -> DescentFigures:
-        rows = [one["env_steps"] for one in learned]
+        rows = [result["env_steps"] for result in learned]
         return DescentFigures(
-            loss=float(np.average([one["loss"] for one in learned], weights=rows)),
-            pushes=sum(one["pushes"] for one in learned),
-            pushed_bytes=sum(one["pushed_bytes"] for one in learned),
-            staleness_most=max(one["staleness_most"] for one in learned),
+            loss=float(np.average([result["loss"] for result in learned], weights=rows)),
+            pushes=sum(result["pushes"] for result in learned),
+            pushed_bytes=sum(result["pushed_bytes"] for result in learned),
+            staleness_most=max(result["staleness_most"] for result in learned),
         )
 
     def evaluation_figures_of(self, judged: Sequence[Document]) -> HeldOutFigures:

@@ -57,7 +57,7 @@ def resume_request_after_password(request: HttpRequest) -> HttpResponseBase | No
 
 def _within(request: HttpRequest, methods: tuple[str, ...], seconds: float) -> bool:
     records = get_authentication_records(request, request.user)
-    latest = max((one["at"] for one in records if one["method"] in methods), default=0.0)
+    latest = max((record["at"] for record in records if record["method"] in methods), default=0.0)
     return time.time() - latest < seconds
 
 

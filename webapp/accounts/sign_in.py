@@ -43,7 +43,7 @@ class AddressBackend(AuthenticationBackend):
         for _ in range(_PASSWORDS_TRIED - len(accounts)):
             self._mitigate_timing_attack(password)
             self._did_check_password = True
-        fitting = [one for one in accounts if self._check_password(one, password)]
+        fitting = [account for account in accounts if self._check_password(account, password)]
         return fitting[0] if fitting else None
 
 
@@ -150,7 +150,7 @@ class ResetForm(ResetPasswordForm):
 
     def clean_email(self) -> str:
         email: str = super().clean_email()
-        self.users = [one for one in self.users if email.lower() in confirmed_addresses(one)]
+        self.users = [user for user in self.users if email.lower() in confirmed_addresses(user)]
         return email
 
     def save(self, request: HttpRequest, **options: Any) -> str:

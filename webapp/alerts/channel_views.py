@@ -33,12 +33,12 @@ def channel_list(request: HttpRequest, project: Project) -> HttpResponse:
     services.built_in_channel(project.pk)
     cards = [
         {
-            "channel": one,
-            "status": channel_status(one),
-            "icon": WAY_ICONS[ChannelKind(one.way)],
-            "to": _readers(one),
+            "channel": channel,
+            "status": channel_status(channel),
+            "icon": WAY_ICONS[ChannelKind(channel.way)],
+            "to": _readers(channel),
         }
-        for one in queries.channels_of(project)
+        for channel in queries.channels_of(project)
     ]
     return render(request, "alerts/channels.html", {"cards": cards, "ways": WAYS})
 
@@ -63,7 +63,7 @@ def channel_new(request: HttpRequest, project: Project, way: str) -> HttpRespons
             return (
                 _detail(request, made, key=key) if key else redirect("alerts:channel", project.slug, made.pk)
             )
-    offered = next(one for one in WAYS if one.way == way)
+    offered = next(kind for kind in WAYS if kind.way == way)
     context = {"form": form, "way": offered, "no_server": "" if mail.can_send() else mail.NO_SERVER}
     status = 422 if request.method == "POST" else 200
     return render(request, "alerts/channel_new.html", context, status=status)
@@ -156,13 +156,13 @@ def consent(request: HttpRequest, token: str) -> HttpResponse:
 
     A GET changes nothing: programs that check mails open every link.
     """
-    one = mail_consent.by_token(token)
-    if one is None:
+    given = mail_consent.by_token(token)
+    if given is None:
         raise Http404("This link is not complete. Copy the whole line from the mail.")
     if request.method == "POST" and (said := request.POST.get("answer")) in ("yes", "no"):
-        mail_consent.answer(one, agrees=said == "yes")
+        mail_consent.answer(given, agrees=said == "yes")
         return redirect("alerts:mail_consent", token)
-    return render(request, "alerts/consent.html", {"consent": one})
+    return render(request, "alerts/consent.html", {"consent": given})
 
 
 @sensitive_variables("key")
@@ -203,7 +203,7 @@ def _log(request: HttpRequest, channel: Channel) -> dict[str, Any]:
         "status": channel_status(channel),
         "page": page,
         "rows": rows,
-        "waiting": any(one.state in (DeliveryState.WAITING, DeliveryState.SENDING) for one in page),
+        "waiting": any(delivery.state in (DeliveryState.WAITING, DeliveryState.SENDING) for delivery in page),
     }
 
 

@@ -53,7 +53,7 @@ def consenting_addresses(project_id: int | None, addresses: Iterable[str]) -> li
     """The addresses that the project's mails may go to."""
     wanted = list(addresses)
     free = _confirmed_by_members(project_id, wanted) | {
-        one.address for one in consents_of(project_id) if one.answer == MailConsent.Answer.YES
+        consent.address for consent in consents_of(project_id) if consent.answer == MailConsent.Answer.YES
     }
     return [address for address in wanted if address.lower() in free]
 
@@ -87,45 +87,45 @@ def send_due_requests(*, clock: Clock = SYSTEM_CLOCK) -> int:
     if not settings.STARLING_SMTP_URL:
         return 0
     due = MailConsent.objects.filter(ask_at__lte=clock.now()).order_by("ask_at", "pk")
-    return sum(_send_request(one, clock) for one in due[:_AT_ONCE])
+    return sum(_send_request(consent, clock) for consent in due[:_AT_ONCE])
 
 
-def _send_request(one: MailConsent, clock: Clock) -> bool:
+def _send_request(consent: MailConsent, clock: Clock) -> bool:
     now = clock.now()
     # Claimed before it is sent: a worker that dies in between sends nothing, and no mail is sent twice.
-    mine = MailConsent.objects.filter(pk=one.pk, ask_at__lte=now, answer="")
+    mine = MailConsent.objects.filter(pk=consent.pk, ask_at__lte=now, answer="")
     if not mine.update(ask_at=None, asked_at=now, attempts=F("attempts") + 1):
         return False
-    today = MailConsent.objects.filter(address=one.address, asked_at__gt=now - timedelta(days=1))
-    if today.exclude(pk=one.pk).count() >= ASKS_A_DAY:
-        _postpone(one, timedelta(hours=1), clock)
+    today = MailConsent.objects.filter(address=consent.address, asked_at__gt=now - timedelta(days=1))
+    if today.exclude(pk=consent.pk).count() >= ASKS_A_DAY:
+        _postpone(consent, timedelta(hours=1), clock)
         return False
     try:
-        project_mail.post(one.project_id, _request_mail(one), clock)
+        project_mail.post(consent.project_id, _request_mail(consent), clock)
     except project_mail.OverLimit as over:
-        _postpone(one, timedelta(seconds=over.wait_s), clock)
+        _postpone(consent, timedelta(seconds=over.wait_s), clock)
         return False
     except (OSError, smtplib.SMTPException) as error:
-        log.warning("mail consent %s could not be requested: %s", one.pk, type(error).__name__)
-        if one.attempts + 1 < _ATTEMPTS:
-            _postpone(one, _TRY_AGAIN_AFTER, clock, attempted=True)
+        log.warning("mail consent %s could not be requested: %s", consent.pk, type(error).__name__)
+        if consent.attempts + 1 < _ATTEMPTS:
+            _postpone(consent, _TRY_AGAIN_AFTER, clock, attempted=True)
         return False
     return True
 
 
-def _postpone(one: MailConsent, pause: timedelta, clock: Clock, attempted: bool = False) -> None:
+def _postpone(consent: MailConsent, pause: timedelta, clock: Clock, attempted: bool = False) -> None:
     attempts = F("attempts") - (0 if attempted else 1)
-    MailConsent.objects.filter(pk=one.pk, answer="").update(
-        ask_at=clock.now() + pause, asked_at=one.asked_at, attempts=attempts
+    MailConsent.objects.filter(pk=consent.pk, answer="").update(
+        ask_at=clock.now() + pause, asked_at=consent.asked_at, attempts=attempts
     )
 
 
 @transaction.atomic
-def answer(one: MailConsent, *, agrees: bool, clock: Clock = SYSTEM_CLOCK) -> None:
+def answer(consent: MailConsent, *, agrees: bool, clock: Clock = SYSTEM_CLOCK) -> None:
     """Store the answer. The same link can change it later."""
     said = MailConsent.Answer.YES if agrees else MailConsent.Answer.NO
-    MailConsent.objects.filter(pk=one.pk).update(answer=said, answered_at=clock.now(), ask_at=None)
-    one.refresh_from_db()
+    MailConsent.objects.filter(pk=consent.pk).update(answer=said, answered_at=clock.now(), ask_at=None)
+    consent.refresh_from_db()
 
 
 def by_token(token: str) -> MailConsent | None:
@@ -137,16 +137,16 @@ def by_token(token: str) -> MailConsent | None:
     return MailConsent.objects.select_related("project").filter(pk=number).first()
 
 
-def path_for(one: MailConsent) -> str:
-    return reverse("alerts:mail_consent", args=[_SIGNER.sign(str(one.pk))])
+def path_for(consent: MailConsent) -> str:
+    return reverse("alerts:mail_consent", args=[_SIGNER.sign(str(consent.pk))])
 
 
-def _request_mail(one: MailConsent) -> EmailMessage:
-    link = settings.STARLING_BASE_URL + path_for(one)
+def _request_mail(consent: MailConsent) -> EmailMessage:
+    link = settings.STARLING_BASE_URL + path_for(consent)
     return EmailMessage(
         subject="Starling: alerts for this address",
         body=render_to_string("alerts/consent_mail.txt", {"site": settings.STARLING_BASE_URL, "link": link}),
-        to=[one.address],
+        to=[consent.address],
         headers={"Auto-Submitted": "auto-generated"},
     )
 

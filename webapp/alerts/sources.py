@@ -114,7 +114,7 @@ def raise_job_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
             dedupe_key=job.end_key,
             clock=clock,
         )
-    fallen = [one for one in _fallen_members(clock.now()) if one.news][:_AT_ONCE]
+    fallen = [each for each in _fallen_members(clock.now()) if each.news][:_AT_ONCE]
     for members in fallen:
         _raise_fallen(members, clock)
     groups = _groups_without_alert(clock.now())[:_AT_ONCE]
@@ -193,7 +193,7 @@ def _groups_without_alert(now: datetime) -> list[tuple[str, JobGroup]]:
     still = Job.objects.filter(observed__in=ACTIVE, groups=OuterRef("pk"))
     ended = JobGroup.objects.filter(Exists(finished), ~Exists(still))
     counted = ended.annotate(job_count=Count("jobs"), epochs=Sum("jobs__lease_epoch")).order_by("pk")
-    keys = {f"{About.GROUP.subject(one.pk)}:{one.job_count}:{one.epochs}": one for one in counted}
+    keys = {f"{About.GROUP.subject(group.pk)}:{group.job_count}:{group.epochs}": group for group in counted}
     raised = set(Alert.objects.filter(dedupe_key__in=keys).values_list("dedupe_key", flat=True))
     return [(key, group) for key, group in keys.items() if key not in raised]
 
@@ -243,12 +243,12 @@ def _reset_sentence(alert: Alert) -> str:
     if len(parts) != 6 or parts[0] != "limit":
         return ""
     table = Account if parts[1] == "account" else Budget
-    one = table.objects.filter(pk=parts[2]).first()
-    if one is None:
+    row = table.objects.filter(pk=parts[2]).first()
+    if row is None:
         return "That limit was removed."
-    if isinstance(one, Budget) and one.closed_at is not None:
+    if isinstance(row, Budget) and row.closed_at is not None:
         return "The budget was closed."
-    return text.rearmed_sentence(one) if one.arming != int(parts[5]) else ""
+    return text.rearmed_sentence(row) if row.arming != int(parts[5]) else ""
 
 
 def end_stops_with_room(*, clock: Clock = SYSTEM_CLOCK) -> int:

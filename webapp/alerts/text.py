@@ -108,12 +108,12 @@ class Reader(NamedTuple):
 def mail_readers(channel: Channel) -> list[Reader]:
     """The addresses of a mail channel. Those without mails have the reason."""
     get = set(mail.recipients(channel))
-    consents = {one.address: one for one in mail_consent.consents_of(channel.project_id)}
+    consents = {consent.address: consent for consent in mail_consent.consents_of(channel.project_id)}
     return [
-        Reader(one, True, "ok", "check-lg", "Gets the mails")
-        if one in get
-        else Reader(one, False, *_no_mails(channel, consents.get(one.lower())))
-        for one in mail.addresses(channel)
+        Reader(address, True, "ok", "check-lg", "Gets the mails")
+        if address in get
+        else Reader(address, False, *_no_mails(channel, consents.get(address.lower())))
+        for address in mail.addresses(channel)
     ]
 
 
@@ -138,35 +138,35 @@ DELIVERY_SHOWN: dict[str, tuple[Tone, str]] = {
 
 def crossing_sentence(row: Crossing) -> str:
     """What was spent of a limit, what happens at the limit, and what to do."""
-    one = row.account or row.budget
-    assert one is not None
-    name = one.job.name if isinstance(one, Account) else f"The budget {one.name}"
+    payer = row.account or row.budget
+    assert payer is not None
+    name = payer.job.name if isinstance(payer, Account) else f"The budget {payer.name}"
     spent, limit = display_usd(row.spent_picodollars), display_usd(row.limit_picodollars)
     if row.kind == CrossingKind.FORECAST:
         when = f" at about {format_moment(row.expected_at)}" if row.expected_at else ""
-        return f"{name} will reach its limit of {limit}{when}; {spent} is spent. {_what_then(one)}"
+        return f"{name} will reach its limit of {limit}{when}; {spent} is spent. {_what_then(payer)}"
     if row.threshold >= 100:
-        return f"{name} has spent all of its {limit}. {_what_then(one)}"
+        return f"{name} has spent all of its {limit}. {_what_then(payer)}"
     past = "past " if 100 * row.spent_picodollars >= (row.threshold + 1) * row.limit_picodollars else ""
-    return f"{name} has spent {spent} of {limit}, {past}{row.threshold} % of its limit. {_what_then(one)}"
+    return f"{name} has spent {spent} of {limit}, {past}{row.threshold} % of its limit. {_what_then(payer)}"
 
 
-def rearmed_sentence(one: Account | Budget) -> str:
+def rearmed_sentence(payer: Account | Budget) -> str:
     """What was spent of a limit that was raised or reset."""
-    spent = display_usd(one.spent_picodollars + one.overrun_picodollars)
-    return f"{spent} of {display_usd(one.limit_picodollars)} is spent now."
+    spent = display_usd(payer.spent_picodollars + payer.overrun_picodollars)
+    return f"{spent} of {display_usd(payer.limit_picodollars)} is spent now."
 
 
-def _what_then(one: Account | Budget) -> str:
+def _what_then(payer: Account | Budget) -> str:
     """What happens at the limit, and what people can do about it."""
-    if isinstance(one, Account):
+    if isinstance(payer, Account):
         return "At the limit it saves a checkpoint and pauses. Raise its budget if it should continue, or stop it now."
     line = {
         AtLine.FEWER: "From 80 % on its jobs get fewer actors; at the limit they save a checkpoint and pause.",
         AtLine.DRAIN: "At the limit its jobs end their round, save a checkpoint and pause.",
         AtLine.STOP: "At the limit its jobs pause; the last round may be cut off.",
     }
-    return f"{line[AtLine(one.at_line)]} Raise the budget if they should continue."
+    return f"{line[AtLine(payer.at_line)]} Raise the budget if they should continue."
 
 
 def group_end_sentence(group: JobGroup) -> str:

@@ -165,9 +165,9 @@ def _back(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse
     path, _, query = back.partition("?")
     given = QueryDict(query, mutable=True)
     kept = list(dict.fromkeys([*_kept(given), alert_id]))[-MOST_KEPT:]
-    given.setlist(KEEP, [str(one) for one in kept])
+    given.setlist(KEEP, [str(pk) for pk in kept])
     return HttpResponseRedirect(f"{path}?{given.urlencode()}")
 
 
 def _kept(given: QueryDict) -> list[int]:
-    return [int(one) for one in given.getlist(KEEP)[-MOST_KEPT:] if _is_row_id(one)]
+    return [int(pk) for pk in given.getlist(KEEP)[-MOST_KEPT:] if _is_row_id(pk)]

@@ -67,10 +67,10 @@ class Description(OpenAPISchema):
         }:
             differ |= more
         for part in (returned, *(operation["responses"] for operation in self._operations())):
-            for one in _objects(part):
-                name = str(one.get("$ref", "")).removeprefix(_PLACE)
+            for schema in _objects(part):
+                name = str(schema.get("$ref", "")).removeprefix(_PLACE)
                 if name in differ:
-                    one["$ref"] = f"{_PLACE}{name}Output"
+                    schema["$ref"] = f"{_PLACE}{name}Output"
         for name in differ:
             returned[name]["title"] = f"{name}Output"
         return sent | {f"{name}Output" if name in differ else name: one for name, one in returned.items()}
@@ -78,8 +78,8 @@ class Description(OpenAPISchema):
     def _require_discriminators(self) -> None:
         """A request has to name the kind that it means, though each kind has itself as its default."""
         schemas = self["components"]["schemas"]
-        for one in list(_objects(self)):
-            if "mapping" in (chosen := one.get("discriminator", {})):
+        for schema in list(_objects(self)):
+            if "mapping" in (chosen := schema.get("discriminator", {})):
                 for place in chosen["mapping"].values():
                     kind, field = schemas[place.removeprefix(_PLACE)], chosen["propertyName"]
                     kind["required"] = sorted({*kind.get("required", ()), field})
@@ -93,21 +93,21 @@ def _make_readable(schema: dict[str, Any]) -> None:
         del schema["default"]
     mapping = schema.get("discriminator", {}).get("mapping", {})
     for name, place in mapping.items():
-        one = next(
+        member = next(
             (one["$ref"] for one in schema.get("oneOf", ()) if one.get("$ref") == f"{place}Output"), place
         )
-        mapping[name] = one
+        mapping[name] = member
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
     """All dictionaries within a document."""
     if isinstance(value, dict):
         yield value
-        for one in list(value.values()):
-            yield from _objects(one)
+        for item in list(value.values()):
+            yield from _objects(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from _objects(one)
+        for item in value:
+            yield from _objects(item)
 
 
 def _named_in(schema: Any) -> set[str]:

@@ -49,9 +49,9 @@ class TokenViewer(NamedTuple):
 def check_tokens(viewers: Collection[TokenViewer]) -> dict[TokenViewer, Role | int]:
     """Return each viewer's access from the database, in three queries: the role, or the code to end with."""
     tokens: dict[str, ApiToken] = {one.pk: one for one in valid_among({one.token_id for one in viewers})}
-    jobs = Job.objects.filter(pk__in={one.job_id for one in viewers}, deleted_at=None)
+    jobs = Job.objects.filter(pk__in={viewer.job_id for viewer in viewers}, deleted_at=None)
     projects = dict(jobs.values_list("pk", "project_id"))
-    people = {one.user_id for one in tokens.values()}
+    people = {token.user_id for token in tokens.values()}
     members = Membership.objects.filter(user_id__in=people, project_id__in=set(projects.values()))
     roles = {(user, project): role for user, project, role in members.values_list("user", "project", "role")}
 
@@ -62,7 +62,7 @@ def check_tokens(viewers: Collection[TokenViewer]) -> dict[TokenViewer, Role | i
         role = roles.get((token.user_id, project)) if project is not None else None
         return NOT_THERE if role is None or token.project_id not in (None, project) else Role(role)
 
-    return {one: answer(one) for one in viewers}
+    return {viewer: answer(viewer) for viewer in viewers}
 
 
 _open: Counter[int] = Counter()

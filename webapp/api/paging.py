@@ -58,7 +58,7 @@ def newest_first(
     if len(page) > limit:
         last = page[limit - 1]
         following = cursor_of(getattr(last, moment), str(last.pk))
-    return Page(results=[shape(one) for one in page[:limit]], next=following)
+    return Page(results=[shape(row) for row in page[:limit]], next=following)
 
 
 def oldest_first(
@@ -67,7 +67,7 @@ def oldest_first(
     """A page of rows by their numbers, each as `shape` shows it."""
     page = list(rows.filter(**{f"{number}__gt": after}).order_by(number)[: limit + 1])
     following = getattr(page[limit - 1], number) if len(page) > limit else None
-    return NumberedPage(results=[shape(one) for one in page[:limit]], next=following)
+    return NumberedPage(results=[shape(row) for row in page[:limit]], next=following)
 
 
 def read_cursor(text: str) -> tuple[datetime, str]:

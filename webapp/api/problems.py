@@ -78,7 +78,7 @@ class ApiRefused(Exception):
 
 def spec_refused(found: Sequence[SpecProblem]) -> ApiRefused:
     """A refused document, with a sentence for each field."""
-    why = " ".join(one.sentence for one in found[:3]) + (" …" if len(found) > 3 else "")
+    why = " ".join(problem.sentence for problem in found[:3]) + (" …" if len(found) > 3 else "")
     return ApiRefused(
         422, "invalid", "The request was not carried out.", why, "Correct what errors lists.", found
     )
@@ -111,7 +111,7 @@ def answer(request: HttpRequest, refused: ApiRefused) -> HttpResponse:
         fix=refused.fix,
         detail=str(refused),
         instance=request.path,
-        errors=[FieldError(path=one.path, sentence=one.sentence) for one in refused.errors],
+        errors=[FieldError(path=error.path, sentence=error.sentence) for error in refused.errors],
     )
     made = HttpResponse(problem.model_dump_json(), content_type=MEDIA_TYPE, status=refused.status)
     if refused.status == 401:
@@ -150,7 +150,7 @@ def refusal_of(error: Exception) -> ApiRefused:
         case SpecRefused() | TrainingRefused():
             return spec_refused(error.problems)
         case ChoiceRefused():
-            return spec_refused([SpecProblem(one.field, one.sentence) for one in error.problems])
+            return spec_refused([SpecProblem(problem.field, problem.sentence) for problem in error.problems])
         case AuthenticationError():
             return ApiRefused(
                 401,
@@ -161,7 +161,7 @@ def refusal_of(error: Exception) -> ApiRefused:
                 "Send “Authorization: Bearer starling_pat_…” with a token made under Account, Tokens.",
             )
         case ValidationError():
-            return spec_refused([_parameter(one) for one in error.errors])
+            return spec_refused([_parameter(each) for each in error.errors])
         case GoneObject():
             return ApiRefused(410, "gone", "Nothing was found.", str(error), "Leave it out from now on.")
         case Http404():

@@ -39,9 +39,9 @@ def groups() -> dict[str, list[Operation]]:
     scope_of = scopes()
     by_tag: dict[str, list[Operation]] = {}
     for path, methods in schema["paths"].items():
-        for method, one in methods.items():
-            by_tag.setdefault(one["tags"][0], []).append(
-                _operation(path, method, one, scope_of[one["operationId"]])
+        for method, operation in methods.items():
+            by_tag.setdefault(operation["tags"][0], []).append(
+                _operation(path, method, operation, scope_of[operation["operationId"]])
             )
     return by_tag
 
@@ -121,5 +121,5 @@ def _kind(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return " | ".join(map(str, schema["enum"]))
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_kind(one) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_kind(option) for option in schema["anyOf"]))
     return str(schema.get("format") or schema.get("type", "object"))

@@ -54,9 +54,9 @@ class Dependency:
         """The parameters of `find` that a request to this path sets. TypeError if another one has no default."""
         in_path = get_path_param_names(path)
         every = [
-            one
-            for one in inspect.signature(self.find, eval_str=True).parameters.values()
-            if one.name not in ("request", "needs")
+            parameter
+            for parameter in inspect.signature(self.find, eval_str=True).parameters.values()
+            if parameter.name not in ("request", "needs")
         ]
         found = [one for one in every if one.name in in_path or _is_read_from_requests(one)]
         if missing := [one.name for one in every if one not in found and one.default is Parameter.empty]:
@@ -136,7 +136,7 @@ def _with_flat_parameters(path: str, view: View, has_etag: bool) -> View:
     @wraps(view)
     def called(request: HttpRequest, **sent: Any) -> Any:
         values = {
-            name: found.value(request, {one.name: sent[one.name] for one in reads[name]})
+            name: found.value(request, {parameter.name: sent[parameter.name] for parameter in reads[name]})
             for name, found in given.items()
         }
         own = {name: sent[name] for name in signature.parameters if name in sent and name not in given}
@@ -157,7 +157,7 @@ def _dependency(parameter: Parameter) -> Dependency | None:
 def _is_read_from_requests(parameter: Parameter) -> bool:
     """Whether it is annotated as a header, a query or the like, or is the response to write headers into."""
     annotation = parameter.annotation
-    return annotation is HttpResponse or any(isinstance(one, Param) for one in get_args(annotation))
+    return annotation is HttpResponse or any(isinstance(argument, Param) for argument in get_args(annotation))
 
 
 def _unless_known(response: HttpResponse, shape: Any, if_none_match: str) -> Status[Any]:

@@ -60,8 +60,8 @@ class BudgetForm(forms.Form):
     )
 
     def clean_thresholds(self) -> list[int]:
-        texts = [one.strip(" %") for one in self.cleaned_data["thresholds"].split(",") if one.strip(" %")]
-        shares = {read_whole(one, 100) or 0 for one in texts}
+        texts = [text.strip(" %") for text in self.cleaned_data["thresholds"].split(",") if text.strip(" %")]
+        shares = {read_whole(text, 100) or 0 for text in texts}
         if 0 in shares or len(texts) > 10:
             raise forms.ValidationError(
                 "Up to ten whole numbers of percent between 1 and 100, such as 50, 80, 100."

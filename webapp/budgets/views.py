@@ -39,8 +39,8 @@ def budget_list(request: HttpRequest, project: Project) -> HttpResponse:
     budgets = summarize_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
     context = {
         "section": "budgets",
-        "budgets": [one for one in budgets if one.budget.project_id],
-        "above": [one for one in budgets if not one.budget.project_id],
+        "budgets": [budget for budget in budgets if budget.budget.project_id],
+        "above": [budget for budget in budgets if not budget.budget.project_id],
         "calibration": calibration_sentence(project),
     }
     return render(request, "budgets/list.html", context)

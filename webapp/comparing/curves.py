@@ -30,8 +30,8 @@ WEAKEST_SIDE = "as far as the weakest side got"
 
 def drawn_by(curves: Mapping[str, RunCurve]) -> Basis:
     """Return what the chart draws: evaluations, if each run that has begun was evaluated twice at least."""
-    begun = [one for one in curves.values() if _has_begun(one)]
-    enough = begun and all(one.basis == "evaluation" and len(one.scores) > 1 for one in begun)
+    begun = [curve for curve in curves.values() if _has_begun(curve)]
+    enough = begun and all(curve.basis == "evaluation" and len(curve.scores) > 1 for curve in begun)
     return "evaluation" if enough else "training"
 
 
@@ -110,7 +110,7 @@ class Getting:
 def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | None:
     """The environment's reference, where half of some side's runs got there; else as far as the weakest side got."""
     ends = [_ends(side, curves) for side in sides]
-    known = [interquartile_mean(one) for one in ends if one]
+    known = [interquartile_mean(group) for group in ends if group]
     if not known:
         return None
     names = {job.subject for side in sides for job in side.jobs}
@@ -126,9 +126,9 @@ def getting_to(goal: Goal, side: Side, curves: Mapping[str, RunCurve]) -> Gettin
     runs = [curves[job.pk] for job in side.jobs]
     arrivals = [arrival(run, goal.value, side.score) for run in runs]
     return Getting(
-        usd=_half_by([one.usd for one in arrivals if one is not None], len(runs)),
-        time_s=_half_by([one.time_s for one in arrivals if one is not None], len(runs)),
-        reached=sum(one is not None for one in arrivals),
+        usd=_half_by([end.usd for end in arrivals if end is not None], len(runs)),
+        time_s=_half_by([end.time_s for end in arrivals if end is not None], len(runs)),
+        reached=sum(end is not None for end in arrivals),
         runs=len(runs),
     )
 

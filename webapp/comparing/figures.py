@@ -85,7 +85,7 @@ class JobComparison:
 
     @property
     def running(self) -> int:
-        return sum(one.side.running for one in self.sides)
+        return sum(figures.side.running for figures in self.sides)
 
 
 def compared(picked: Picked, curves: dict[str, RunCurve]) -> JobComparison:
@@ -93,11 +93,11 @@ def compared(picked: Picked, curves: dict[str, RunCurve]) -> JobComparison:
     basis, scores = scores_of(picked.jobs)
     by_job = {job.pk: score for job, score in zip(picked.jobs, scores, strict=True)}
     sides = [_figures(side, by_job) for side in picked.sides]
-    known = [one for one in sides if one.iqm is not None]
+    known = [figures for figures in sides if figures.iqm is not None]
     leader = max(known, key=lambda one: one.side.toward * one.iqm.value if one.iqm else 0.0, default=None)
-    efficient = {id(one) for one in ahead_of_each(known)}
-    marked = tuple(_held_against(one, leader, id(one) in efficient) for one in sides)
-    lead = next((one for one in marked if one.leads), None)
+    efficient = {id(figures) for figures in ahead_of_each(known)}
+    marked = tuple(_held_against(figures, leader, id(figures) in efficient) for figures in sides)
+    lead = next((figures for figures in marked if figures.leads), None)
     return JobComparison(marked, basis, drawn_by(curves), lead)
 
 
@@ -123,11 +123,11 @@ def _cost(job: Job) -> int:
     return int(account.spent_picodollars + account.overrun_picodollars)
 
 
-def _held_against(one: SideFigures, leader: SideFigures | None, efficient: bool) -> SideFigures:
-    if leader is None or one.iqm is None:
-        return one
-    against = None if one is leader else apart(leader.merits, one.merits)
-    return replace(one, against=against, leads=one is leader, efficient=efficient)
+def _held_against(figures: SideFigures, leader: SideFigures | None, efficient: bool) -> SideFigures:
+    if leader is None or figures.iqm is None:
+        return figures
+    against = None if figures is leader else apart(leader.merits, figures.merits)
+    return replace(figures, against=against, leads=figures is leader, efficient=efficient)
 
 
 def ahead_of_each(sides: Sequence[SideFigures], by: Sequence[str] = ("usd", "time")) -> list[SideFigures]:
@@ -136,19 +136,19 @@ def ahead_of_each(sides: Sequence[SideFigures], by: Sequence[str] = ("usd", "tim
     By figures alone one of two sides nearly always is, so it counts only if the seeds make the order significant.
     """
     return [
-        one
-        for one in sides
-        if len(sides) > 1 and all(_is_ahead(one, other, by) for other in sides if other is not one)
+        figures
+        for figures in sides
+        if len(sides) > 1 and all(_is_ahead(figures, other, by) for other in sides if other is not figures)
     ]
 
 
-def _is_ahead(one: SideFigures, other: SideFigures, by: Sequence[str]) -> bool:
-    if is_significantly_greater(one.merits, other.merits):
+def _is_ahead(figures: SideFigures, other: SideFigures, by: Sequence[str]) -> bool:
+    if is_significantly_greater(figures.merits, other.merits):
         return True
-    if one.side.running or other.side.running:  # what it comes to is not known yet
+    if figures.side.running or other.side.running:  # what it comes to is not known yet
         return False
-    return ("usd" in by and is_significantly_greater(other.costs, one.costs)) or (
-        "time" in by and is_significantly_greater(other.times_s, one.times_s)
+    return ("usd" in by and is_significantly_greater(other.costs, figures.costs)) or (
+        "time" in by and is_significantly_greater(other.times_s, figures.times_s)
     )
 
 
@@ -178,7 +178,7 @@ def differences(sides: Sequence[Side]) -> list[SpecDifference]:
 def _difference(
     path: str, questions: Sequence[Mapping[str, Any]], specs: Sequence[Mapping[str, Any]]
 ) -> SpecDifference:
-    values = tuple(format_value(one[path]) if path in one else "–" for one in questions)
+    values = tuple(format_value(question[path]) if path in question else "–" for question in questions)
     having = [spec for spec, question in zip(specs, questions, strict=True) if path in question]
     titles = variant_titles(path)
     shown = tuple(titles.get(value, value) for value in values)

@@ -72,7 +72,7 @@ class Board:
 def subjects_of(project: Project) -> dict[str, int]:
     """Return how many finished jobs the project has by subject, those with most first."""
     rows = GoalResult.objects.filter(project=project).values_list("subject").annotate(runs=Count("pk"))
-    return dict(sorted(rows, key=lambda one: (-one[1], one[0])))
+    return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
 
 
 def board_of(project: Project, subject: str) -> Board | None:

@@ -28,7 +28,7 @@ _PLAIN = "machine"
 def references() -> dict[str, float]:
     """Return the reference return of each environment that has one."""
     entries = catalogue.ENTRIES.values()
-    return {one.id: one.reference_score for one in entries if one.reference_score is not None}
+    return {entry.id: entry.reference_score for entry in entries if entry.reference_score is not None}
 
 
 def title_of(subject: str) -> str:
@@ -112,25 +112,25 @@ def _rows(name: str) -> list[MeasuredRow]:
     document = figures.find_result(name)
     if document is None:
         return []
-    venues = {one["name"]: one for one in document["venues"]}
-    titles = {one["arm"]: one.get("title", one["arm"]) for one in document["arms"]}
+    venues = {venue["name"]: venue for venue in document["venues"]}
+    titles = {arm["arm"]: arm.get("title", arm["arm"]) for arm in document["arms"]}
     return [
         MeasuredRow(
             experiment=name,
-            subject=one["environment"],
-            arm=titles.get(one["arm"], one["arm"]),
-            venue=venues[one["venue"]]["title"],
+            subject=cost["environment"],
+            arm=titles.get(cost["arm"], cost["arm"]),
+            venue=venues[cost["venue"]]["title"],
             goal=reached["target"],
-            runs=one["seeds"],
+            runs=cost["seeds"],
             reached=reached["reached"],
             cost_picodollars=None
             if (usd := reached["median_usd"]) is None
             else round(usd * PICODOLLARS_PER_USD),
             time_s=reached["median_seconds"],
-            run=_beginning(one["environment"], one["arm"], venues[one["venue"]]),
+            run=_beginning(cost["environment"], cost["arm"], venues[cost["venue"]]),
         )
-        for one in document["costs"]
-        if (_OURS in one["venue"] or one["venue"] == _PLAIN) and (reached := _to_goal(one)) is not None
+        for cost in document["costs"]
+        if (_OURS in cost["venue"] or cost["venue"] == _PLAIN) and (reached := _to_goal(cost)) is not None
     ]
 
 

@@ -135,7 +135,7 @@ def flattened(document: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 def different_paths(questions: Sequence[Mapping[str, Any]]) -> list[str]:
     """The paths whose values differ, in the order of the document."""
     paths = dict.fromkeys(path for question in questions for path in question)
-    return [path for path in paths if len({json.dumps(one.get(path)) for one in questions}) > 1]
+    return [path for path in paths if len({json.dumps(question.get(path)) for question in questions}) > 1]
 
 
 def format_value(value: Any) -> str:
@@ -145,7 +145,7 @@ def format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(format_value(one) for one in value) or "none"
+        return ", ".join(format_value(item) for item in value) or "none"
     return str(value)
 
 
@@ -155,16 +155,16 @@ def _of_group(
     questions = by_question(jobs)
     if len(questions) <= 1:
         return [(key, group.name, list(jobs), group)] if jobs else []
-    documents = [question_of(one[0].spec) for one in questions]
+    documents = [question_of(question[0].spec) for question in questions]
     paths = different_paths(documents)
     return [
         (
             key,
-            ", ".join(_field_in_words(path, each[path], one[0].spec) for path in paths if path in each),
-            one,
+            ", ".join(_field_in_words(path, each[path], question[0].spec) for path in paths if path in each),
+            question,
             group,
         )
-        for one, each in zip(questions, documents, strict=True)
+        for question, each in zip(questions, documents, strict=True)
     ]
 
 
@@ -223,7 +223,7 @@ def _group_row(group: JobGroup, jobs: Sequence[Job]) -> dict[str, Any]:
         "state": state_of(jobs),
         "active": any(job.observed in ACTIVE for job in jobs),
         "mean": named_mean_score(jobs),
-        "spent": sum(one.spent_picodollars + one.overrun_picodollars for one in accounts),
-        "limit": sum(one.limit_picodollars for one in accounts) if over else cap_of_jobs(jobs).total,
+        "spent": sum(account.spent_picodollars + account.overrun_picodollars for account in accounts),
+        "limit": sum(account.limit_picodollars for account in accounts) if over else cap_of_jobs(jobs).total,
         "unreal": next((job.unreal for job in jobs if job.unreal), ""),
     }

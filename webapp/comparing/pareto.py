@@ -49,29 +49,29 @@ class Plane:
 
 def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     """The sides that have a return, over dollars a run (or seconds a run, `by` "time"); None for fewer than two."""
-    known = [one for one in sides if one.iqm is not None and _across(one, by) is not None]
+    known = [figures for figures in sides if figures.iqm is not None and _across(figures, by) is not None]
     if len(known) < 2:
         return None
-    across = [_across(one, by) or 0.0 for one in known]
+    across = [_across(figures, by) or 0.0 for figures in known]
     if max(across) <= 0:
         return None
     unit = _time_unit(max(across))[0] if by == "time" else 1.0
     x_steps = [unit * step for step in nice_ticks(0.0, max(across) / unit * 1.05, 4)]
-    bounds = [bound for one in known if one.iqm for bound in (one.iqm.low, one.iqm.high)]
+    bounds = [bound for figures in known if figures.iqm for bound in (figures.iqm.low, figures.iqm.high)]
     y_steps = nice_ticks(min(bounds), max(bounds), 4)
     horizontal = _scale(x_steps, _LEFT, WIDTH - _RIGHT)
     vertical = _scale(y_steps, HEIGHT - _BOTTOM, _TOP)
     dots = tuple(
         ParetoDot(
-            one,
+            figures,
             horizontal(at),
-            vertical(one.iqm.value),
-            vertical(one.iqm.low),
-            vertical(one.iqm.high),
-            _words(one),
+            vertical(figures.iqm.value),
+            vertical(figures.iqm.low),
+            vertical(figures.iqm.high),
+            _words(figures),
         )
-        for one, at in zip(known, across, strict=True)
-        if one.iqm
+        for figures, at in zip(known, across, strict=True)
+        if figures.iqm
     )
     return Plane(
         dots,
@@ -85,15 +85,15 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
 
 
 def _front(dots: Sequence[ParetoDot], by: str) -> str:
-    ahead = {one.side.place for one in ahead_of_each([dot.figures for dot in dots], (by,))}
+    ahead = {figures.side.place for figures in ahead_of_each([dot.figures for dot in dots], (by,))}
     joined = sorted((dot.x, dot.y) for dot in dots if dot.figures.side.place in ahead)
     return svg_points(joined) if len(joined) > 1 else ""
 
 
-def _across(one: SideFigures, by: str) -> float | None:
+def _across(figures: SideFigures, by: str) -> float | None:
     if by == "time":
-        return one.time_s
-    return None if one.cost_a_run is None else one.cost_a_run / PICODOLLARS_PER_USD
+        return figures.time_s
+    return None if figures.cost_a_run is None else figures.cost_a_run / PICODOLLARS_PER_USD
 
 
 def format_axis_score(value: float, decimals: int) -> str:
@@ -113,12 +113,12 @@ def _time_unit(longest_s: float) -> tuple[float, str]:
     return (1.0, "s") if longest_s < 120 else (60.0, "min") if longest_s < 7200 else (3600.0, "h")
 
 
-def _words(one: SideFigures) -> str:
-    score = one.side.score
-    value = format_score(one.iqm.value, score.decimals) if one.iqm else ""
-    cost = "unknown cost" if one.cost_a_run is None else display_usd(one.cost_a_run)
-    time = "unknown time" if one.time_s is None else format_duration(one.time_s)
-    return f"{one.side.name}: {score.name} {value}, {cost} and {time} a run"
+def _words(figures: SideFigures) -> str:
+    score = figures.side.score
+    value = format_score(figures.iqm.value, score.decimals) if figures.iqm else ""
+    cost = "unknown cost" if figures.cost_a_run is None else display_usd(figures.cost_a_run)
+    time = "unknown time" if figures.time_s is None else format_duration(figures.time_s)
+    return f"{figures.side.name}: {score.name} {value}, {cost} and {time} a run"
 
 
 def _scale(steps: Sequence[float], start: float, end: float) -> Callable[[float], float]:

@@ -115,10 +115,10 @@ class Sweep:
         chance = random.Random(0)
         changes: dict[tuple[str, ...], dict[str, str]] = {}
         for _ in range(20 * self.points):  # few values give fewer points than requested
-            one = {
+            change = {
                 axis.path: axis.drawn(chance, isinstance(known[axis.path].value, int)) for axis in self.axes
             }
-            changes.setdefault(tuple(one.values()), one)
+            changes.setdefault(tuple(change.values()), change)
             if len(changes) == self.points:
                 break
         return list(changes.values())
@@ -268,9 +268,9 @@ class SweepForm(forms.Form):
         self.fields["name"].initial = f"{base.name} sweep"[:60]
         self.fields["limit"].initial = base.budget_usd
         known = fields_of(base).values()
-        choices = [("", "–"), *((one.path, f"{one.title}, now {one.value}") for one in known)]
+        choices = [("", "–"), *((field.path, f"{field.title}, now {field.value}") for field in known)]
         for at in range(MOST_AXES):
-            first = _USUAL_AXIS if at == 0 and any(one.path == _USUAL_AXIS for one in known) else ""
+            first = _USUAL_AXIS if at == 0 and any(field.path == _USUAL_AXIS for field in known) else ""
             self.fields[f"path_{at}"] = forms.ChoiceField(
                 choices=choices, required=False, label="Field", initial=first
             )
@@ -288,7 +288,7 @@ class SweepForm(forms.Form):
         return Sweep(
             base=self.base,
             name=given["name"].strip(),
-            axes=axes_from(rows, {path: one.title for path, one in fields_of(self.base).items()}),
+            axes=axes_from(rows, {path: field.title for path, field in fields_of(self.base).items()}),
             way=given["way"],
             points=given["points"],
             seeds=given["seeds"],

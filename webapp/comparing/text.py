@@ -15,18 +15,18 @@ from webapp.jobs.reasons import look_of_job
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 
-def row(one: SideFigures, whole: JobComparison, getting: Getting | None) -> dict[str, Any]:
+def row(figures: SideFigures, whole: JobComparison, getting: Getting | None) -> dict[str, Any]:
     """One side in the table."""
     return {
         "getting": getting_words(getting) if getting else None,
-        "one": one,
-        "side": one.side,
-        "score": format_score(one.iqm.value, one.side.score.decimals) if one.iqm else UNKNOWN,
-        "time": "unknown" if one.time_s is None else format_duration(one.time_s),
-        "interval": _interval(one),
-        "runs": _runs(one),
-        "against": _against(one),
-        "offer": _offer(one, whole),
+        "one": figures,
+        "side": figures.side,
+        "score": format_score(figures.iqm.value, figures.side.score.decimals) if figures.iqm else UNKNOWN,
+        "time": "unknown" if figures.time_s is None else format_duration(figures.time_s),
+        "interval": _interval(figures),
+        "runs": _runs(figures),
+        "against": _against(figures),
+        "offer": _offer(figures, whole),
     }
 
 
@@ -39,12 +39,12 @@ class GettingWords(NamedTuple):
     time: str = ""
 
 
-def getting_words(one: Getting) -> GettingWords:
-    count = f"{one.reached} of {plural(one.runs, 'run')}"
-    if one.usd is None or one.time_s is None:
-        return GettingWords(count, "fewer than half: no median" if one.reached else "")
-    usd = display_usd(round(one.usd * PICODOLLARS_PER_USD))
-    return GettingWords(count, "by" if one.runs == 1 else "half by", usd, format_duration(one.time_s))
+def getting_words(getting: Getting) -> GettingWords:
+    count = f"{getting.reached} of {plural(getting.runs, 'run')}"
+    if getting.usd is None or getting.time_s is None:
+        return GettingWords(count, "fewer than half: no median" if getting.reached else "")
+    usd = display_usd(round(getting.usd * PICODOLLARS_PER_USD))
+    return GettingWords(count, "by" if getting.runs == 1 else "half by", usd, format_duration(getting.time_s))
 
 
 def _interval(one: SideFigures) -> str:
@@ -61,37 +61,37 @@ def _interval(one: SideFigures) -> str:
     return f"{low} – {high}"
 
 
-def _runs(one: SideFigures) -> str:
-    count = len(one.side.jobs)
-    return f"{count} ({one.side.running} not over)" if one.side.running else str(count)
+def _runs(figures: SideFigures) -> str:
+    count = len(figures.side.jobs)
+    return f"{count} ({figures.side.running} not over)" if figures.side.running else str(count)
 
 
-def _against(one: SideFigures) -> str:
+def _against(figures: SideFigures) -> str:
     """Return how the best group compares with this one."""
-    if one.leads:
+    if figures.leads:
         return "the best so far"
-    if one.against is None:
+    if figures.against is None:
         return UNKNOWN
-    pairs = f"{one.against.won:g} of {plural(one.against.pairs, 'pair')} of runs"
-    share = one.against.better
+    pairs = f"{figures.against.won:g} of {plural(figures.against.pairs, 'pair')} of runs"
+    share = figures.against.better
     if share is None:
         return f"beaten by the best in {pairs}"
     low, high = (f"{100 * end:.0f}" for end in (share.low, share.high))
     return f"beaten by the best in {pairs}: {100 * share.value:.0f} % ({low}–{high} %)"
 
 
-def _offer(one: SideFigures, whole: JobComparison) -> dict[str, Any] | None:
+def _offer(figures: SideFigures, whole: JobComparison) -> dict[str, Any] | None:
     """How many more seeds would separate this side from the best, and what they cost: about, and at most."""
     leader = whole.leader
-    if leader is None or one.against is None or not one.against.more:
+    if leader is None or figures.against is None or not figures.against.more:
         return None
-    a_run = (one.cost_a_run or 0) + (leader.cost_a_run or 0)
-    more = one.against.more
+    a_run = (figures.cost_a_run or 0) + (leader.cost_a_run or 0)
+    more = figures.against.more
     return {
         "count": more,
         "about": display_usd(more * a_run),
-        "most": display_usd(more * (one.limit_a_run + leader.limit_a_run)),
-        "likes": (leader.side.jobs[0].pk, one.side.jobs[0].pk),
+        "most": display_usd(more * (figures.limit_a_run + leader.limit_a_run)),
+        "likes": (leader.side.jobs[0].pk, figures.side.jobs[0].pk),
     }
 
 
@@ -101,30 +101,30 @@ def verdicts(whole: JobComparison) -> list[str]:
     if whole.leader is None:
         return ["No round of these runs has ended yet."]
     if len(whole.sides) > 1:
-        sentences += [sentence for one in whole.sides if (sentence := _verdict(one, whole.leader))]
+        sentences += [sentence for figures in whole.sides if (sentence := _verdict(figures, whole.leader))]
     if whole.running:
         runs = plural(whole.running, "of the runs is", "of the runs are")
         sentences.append(f"{runs} not over: these are the figures so far.")
     return sentences
 
 
-def _verdict(one: SideFigures, leader: SideFigures) -> str:
-    if one.against is None:
+def _verdict(figures: SideFigures, leader: SideFigures) -> str:
+    if figures.against is None:
         return ""
-    pair = f"{leader.side.name} and {one.side.name}"
-    if one.against.is_significant:
-        return f"{leader.side.name} is better than {one.side.name} (p = {one.against.p:.2g} by permutation)."
-    if one.against.more is None:
+    pair = f"{leader.side.name} and {figures.side.name}"
+    if figures.against.is_significant:
+        return f"{leader.side.name} is better than {figures.side.name} (p = {figures.against.p:.2g} by permutation)."
+    if figures.against.more is None:
         return f"{pair} are too close: more than {MOST_MORE} further seeds each would be needed to tell them apart."
-    fewest = min(len(one.scores), len(leader.scores))
-    seeds = f"{plural(one.against.more, 'more seed')} each"
+    fewest = min(len(figures.scores), len(leader.scores))
+    seeds = f"{plural(figures.against.more, 'more seed')} each"
     if fewest < FEWEST:
         return (
             f"{pair} cannot be told apart by so few seeds; {seeds} would be a beginning."
             if fewest < 2
             else (f"{pair} cannot be told apart by {fewest} seeds; {seeds} likely would.")
         )
-    return f"{pair} are not told apart (p = {one.against.p:.2g}); {seeds} likely would."
+    return f"{pair} are not told apart (p = {figures.against.p:.2g}); {seeds} likely would."
 
 
 def chart_sentence(whole: JobComparison) -> str:

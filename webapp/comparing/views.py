@@ -115,8 +115,8 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
             ("time", f"{comparison.named} and time a run", plane(comparison.sides, "time")),
         ],
         "differences": found_differences,
-        "on_all": [one for one in found_differences if one.on_all],
-        "on_some": [one for one in found_differences if not one.on_all],
+        "on_all": [difference for difference in found_differences if difference.on_all],
+        "on_some": [difference for difference in found_differences if not difference.on_all],
         "any_group": any(len(side.jobs) > 1 for side in chosen.sides),
         "axes": (
             ("steps", headings.progress),
@@ -153,7 +153,7 @@ def add_seeds(request: HttpRequest, project: Project) -> HttpResponse:
             messages.error(request, f"{like.name}: {refusal}")
             continue
         launched += count
-        keys = [f"group_{grown.pk}" if one == like.pk else one for one in keys]
+        keys = [f"group_{grown.pk}" if chosen_key == like.pk else chosen_key for chosen_key in keys]
     if launched:
         messages.success(request, f"{launched} runs are launched; the figures here grow with them.")
     query = urlencode([("of", one) for one in dict.fromkeys(keys)])

@@ -48,7 +48,7 @@ def others_need_its_functions(connection: Connection) -> bool:
         return False
     place = {field: getattr(connection, field) for field in ("prefix", "account_id", "region", "emulated")}
     sharing = Connection.objects.filter(**place).exclude(pk=connection.pk)
-    return any(unfinished_jobs(one).exists() for one in sharing)
+    return any(unfinished_jobs(other).exists() for other in sharing)
 
 
 def secrets_by_key() -> dict[str, int]:

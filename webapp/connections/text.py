@@ -175,9 +175,9 @@ def before_set_up(connection: Connection, book: PriceBook) -> list[str]:
     if report is None:
         sentences.append(NEVER_TESTED)
     elif missing := [
-        one["name"]
-        for one in report.get("checks", [])
-        if one["ok"] is False and not one["optional"] and not one.get("of_set_up")
+        check["name"]
+        for check in report.get("checks", [])
+        if check["ok"] is False and not check["optional"] and not check.get("of_set_up")
     ]:
         sentences.append(
             f"The test found missing: {', '.join(missing)}. Setting up stops where one of them is needed."

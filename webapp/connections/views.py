@@ -35,12 +35,12 @@ def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
     now, needed = SYSTEM_CLOCK.now(), queries.unfinished_job_counts(connections)
     cards = [
         {
-            "connection": one,
-            "status": connection_status(one, now),
-            "jobs": needed.get(one.pk, 0),
-            "way": _way(one.kind),
+            "connection": connection,
+            "status": connection_status(connection, now),
+            "jobs": needed.get(connection.pk, 0),
+            "way": _way(connection.kind),
         }
-        for one in connections
+        for connection in connections
     ]
     return render(request, "connections/list.html", {"section": "clouds", "cards": cards, "ways": WAYS})
 

@@ -26,18 +26,18 @@ _SHUT_DOWN = frozenset({"57P01", "57P02", "57P03"})
 
 def lacks_storage(error: BaseException | None) -> bool:
     """Return whether `error`, or one that led to it, is the database's refusal for want of a disk to write to."""
-    for one in causes_of(error):
-        code = getattr(one, "sqlite_errorcode", None)
+    for cause in causes_of(error):
+        code = getattr(cause, "sqlite_errorcode", None)
         if code is not None and code & _PRIMARY in _SQLITE:
             return True
-        if getattr(one, "sqlstate", None) in _POSTGRESQL:
+        if getattr(cause, "sqlstate", None) in _POSTGRESQL:
             return True
     return False
 
 
 def is_unavailable(error: BaseException | None) -> bool:
     """Return whether `error`, or one that led to it, may pass by itself: no disk to write to, or no server."""
-    return lacks_storage(error) or any(_lost_connection(one) for one in causes_of(error))
+    return lacks_storage(error) or any(_lost_connection(cause) for cause in causes_of(error))
 
 
 def _lost_connection(error: BaseException) -> bool:

@@ -32,8 +32,8 @@ class Readers:
     def close(self) -> None:
         """End the threads and their connections once their present work is done."""
         self._pool.shutdown(wait=True)
-        for one in self._connections:
-            one.close()
+        for opened in self._connections:
+            opened.close()
 
 
 def _query(query: Callable[..., Result], *arguments: Any) -> Result:

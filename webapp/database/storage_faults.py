@@ -40,12 +40,12 @@ NO_DATABASE = StorageFault(
 
 def storage_fault(error: BaseException | None) -> StorageFault | None:
     """Return what to say of an error that a disk or the database made; None for all others."""
-    for one in causes_of(error):
-        if isinstance(one, OSError) and one.errno in _FULL:
+    for cause in causes_of(error):
+        if isinstance(cause, OSError) and cause.errno in _FULL:
             return FULL
-        if isinstance(one, OSError) and one.errno in _UNUSABLE:
+        if isinstance(cause, OSError) and cause.errno in _UNUSABLE:
             return UNUSABLE
-        code, state = getattr(one, "sqlite_errorcode", None), getattr(one, "sqlstate", None)
+        code, state = getattr(cause, "sqlite_errorcode", None), getattr(cause, "sqlstate", None)
         if (code is not None and code & 0xFF == _SQLITE_FULL) or state == _POSTGRESQL_FULL:
             return FULL
     return NO_DATABASE if is_unavailable(error) else None

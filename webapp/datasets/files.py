@@ -62,8 +62,8 @@ def take_over(folder: Path, name: str) -> Manifest:
     """Move the data set of that manifest from the folder to where jobs read it. Raises ValueError and LookupError."""
     manifest = Manifest.decode(FolderStore(folder).get(name))
     shards().mkdir(parents=True, exist_ok=True)
-    for one in names_of(manifest):
-        (folder / one).replace(shards() / one)
+    for shard in names_of(manifest):
+        (folder / shard).replace(shards() / shard)
     return manifest
 
 
@@ -126,15 +126,15 @@ def shipped_manifests() -> list[str]:
 
 def names_of(manifest: Manifest) -> set[str]:
     """The names of the files that the manifest and its shards lie in."""
-    return {manifest.hash, *(one.hash for one in (*manifest.shards, *manifest.held_out_shards))}
+    return {manifest.hash, *(shard.hash for shard in (*manifest.shards, *manifest.held_out_shards))}
 
 
 def missing_shards(manifest: Manifest) -> int:
     """How many of its shards are no longer stored, or have another size."""
     count = 0
-    for one in (*manifest.shards, *manifest.held_out_shards):
-        path = shards() / one.hash
-        count += not path.is_file() or path.stat().st_size != one.byte_count
+    for shard in (*manifest.shards, *manifest.held_out_shards):
+        path = shards() / shard.hash
+        count += not path.is_file() or path.stat().st_size != shard.byte_count
     return count
 
 

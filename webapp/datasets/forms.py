@@ -38,7 +38,7 @@ class ChoiceForm(forms.Form):
         self._table = table
         self.typed_out = set(data.getlist("leave_out") if data is not None else ())
         self.typed_text = set(data.getlist("as_text") if data is not None else ())
-        names = [(one.name, one.name) for one in table.columns]
+        names = [(column.name, column.name) for column in table.columns]
         for field in ("target", "leave_out", "as_text"):
             self.fields[field].choices = names  # type: ignore[attr-defined]
         self.fields["target"].choices = [("", "Choose a column"), *names]  # type: ignore[attr-defined]
@@ -58,5 +58,5 @@ class ChoiceForm(forms.Form):
         return cleaned
 
     def add_problems(self, problems: list[ChoiceProblem]) -> None:
-        for one in problems:
-            self.add_error(one.field if one.field in self.fields else None, one.sentence)
+        for problem in problems:
+            self.add_error(problem.field if problem.field in self.fields else None, problem.sentence)

@@ -26,13 +26,13 @@ def list_options(project: Project) -> list[Named]:
     """The project's data sets, newest first, then those shipped with Starling."""
     ready = queries.data_sets_of(project).filter(state=DataState.READY).defer("survey")[:_OFFERED]
     own = {
-        one.manifest: Named(
-            one.manifest,
-            one.name,
-            f"{plural(one.facts['rows'], 'row')} to learn from, {feature_words(one)},"
-            f" {plural(len(one.facts['classes']), 'class', 'classes')}.",
+        data_set.manifest: Named(
+            data_set.manifest,
+            data_set.name,
+            f"{plural(data_set.facts['rows'], 'row')} to learn from, {feature_words(data_set)},"
+            f" {plural(len(data_set.facts['classes']), 'class', 'classes')}.",
         )
-        for one in ready
+        for data_set in ready
     }
     return [*own.values(), *(Named(one.key, one.title, f"{one.words}.") for one in SHIPPED.values())]
 

@@ -30,7 +30,7 @@ class ChoiceRefused(ValueError):
     """The choice cannot be learned from; `problems` say why, field by field."""
 
     def __init__(self, problems: list[ChoiceProblem]) -> None:
-        super().__init__(" ".join(one.sentence for one in problems))
+        super().__init__(" ".join(problem.sentence for problem in problems))
         self.problems = problems
 
 

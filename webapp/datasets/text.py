@@ -83,35 +83,35 @@ def column_rows(
     return rows[:_COLUMNS_SHOWN], rows[_COLUMNS_SHOWN:]
 
 
-def _column_row(one: ColumnSurvey, picked_out: bool, picked_text: bool, decided: bool) -> ColumnRow:
+def _column_row(column: ColumnSurvey, picked_out: bool, picked_text: bool, decided: bool) -> ColumnRow:
     missing = "none"
-    if one.missing:
-        missing = f"{one.missing:,} ({format_percent(one.missing / max(1, one.rows))})"
-    type_words = _type_words(one) + (", as text" if decided and picked_text else "")
+    if column.missing:
+        missing = f"{column.missing:,} ({format_percent(column.missing / max(1, column.rows))})"
+    type_words = _type_words(column) + (", as text" if decided and picked_text else "")
     return ColumnRow(
-        name=one.name,
+        name=column.name,
         type="left out" if decided and picked_out else type_words,
         missing=missing,
-        values=_values_words(one),
-        problem="" if decided else one.problem,
-        may_be_text=one.type == "number" and one.width == 1,
+        values=_values_words(column),
+        problem="" if decided else column.problem,
+        may_be_text=column.type == "number" and column.width == 1,
         picked_out=picked_out,
         picked_text=picked_text,
     )
 
 
-def _type_words(one: ColumnSurvey) -> str:
-    match one.type:
+def _type_words(column: ColumnSurvey) -> str:
+    match column.type:
         case "unusable":
             return "not usable"
         case "words":
             return "text of words"
         case "text":
             return "text"
-    kind = "whole number" if one.whole else "number"
-    if one.picture:
-        return f"picture, {one.picture[0]} × {one.picture[1]}"
-    return kind if one.width == 1 else f"{one.width:,} {kind}s"
+    kind = "whole number" if column.whole else "number"
+    if column.picture:
+        return f"picture, {column.picture[0]} × {column.picture[1]}"
+    return kind if column.width == 1 else f"{column.width:,} {kind}s"
 
 
 def _values_words(one: ColumnSurvey) -> str:

@@ -33,7 +33,7 @@ class Value:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def shown(self, text: str) -> str:
-        words = ", ".join(self.labels.get(one, one) for one in text.split(", "))
+        words = ", ".join(self.labels.get(label, label) for label in text.split(", "))
         return f"“{words}”" if words else "empty"
 
 
@@ -47,7 +47,7 @@ class FormVersion:
     @property
     def hidden_field(self) -> SafeString:
         """The hidden field that the form carries."""
-        token = signing.dumps([self.of, {one.title: one.text for one in self.values}], salt=_SALT)
+        token = signing.dumps([self.of, {value.title: value.text for value in self.values}], salt=_SALT)
         return format_html('<input type="hidden" name="{}" value="{}">', FIELD, token)
 
     def changes_since(self, sent: QueryDict | Mapping[str, Any]) -> list[str]:
@@ -63,12 +63,12 @@ class FormVersion:
             return ["Nothing was changed: this form is not complete. Open its page again."]
         if of != self.of:
             return ["Nothing was changed: this form belongs to another page. Open its page again."]
-        differing = [one for one in self.values if drawn.get(one.title) != one.text]
+        differing = [value for value in self.values if drawn.get(value.title) != value.text]
         if not differing:
             return []
         return [
             "Nothing was changed, because this was changed elsewhere after you opened the page.",
-            *(_difference(one, str(drawn.get(one.title) or ""), sent) for one in differing),
+            *(_difference(value, str(drawn.get(value.title) or ""), sent) for value in differing),
             "Look at the present values, then send it again.",
         ]
 
@@ -94,13 +94,13 @@ def refuse_if_stale(form: forms.BaseForm, version: FormVersion) -> None:
 
 def _difference(value: Value, drawn: str, sent: QueryDict | Mapping[str, Any]) -> str:
     typed = sent.getlist(value.name) if isinstance(sent, QueryDict) else [sent.get(value.name, "")]
-    texts = ", ".join(str(one) for one in typed if one != "")
+    texts = ", ".join(str(entry) for entry in typed if entry != "")
     sent_too = f"; you sent {value.shown(texts)}" if value.name and value.name in sent else ""
     return f"{value.title} was {value.shown(drawn)} and is {value.shown(value.text)} now{sent_too}."
 
 
-def _labels(one: forms.Field) -> dict[str, str]:
-    choices: Any = one.choices if isinstance(one, forms.ChoiceField) else ()
+def _labels(form_field: forms.Field) -> dict[str, str]:
+    choices: Any = form_field.choices if isinstance(form_field, forms.ChoiceField) else ()
     return {str(value): str(label) for value, label in choices}
 
 

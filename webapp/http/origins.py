@@ -43,7 +43,7 @@ def opened_by_own_page(scope: Any) -> bool:
     here = _origin(f"{scheme}://{host}")
     if origin == here and validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
         return True
-    return any(_fits(origin, one) for one in (settings.STARLING_BASE_URL, *settings.CSRF_TRUSTED_ORIGINS))
+    return any(_fits(origin, own) for own in (settings.STARLING_BASE_URL, *settings.CSRF_TRUSTED_ORIGINS))
 
 
 def _fits(origin: Origin, address: str) -> bool:

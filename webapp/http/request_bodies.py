@@ -118,17 +118,17 @@ async def _held(places: list[asyncio.Semaphore]) -> AsyncIterator[None]:
     try:
         try:
             async with asyncio.timeout(PLACE_WITHIN_S):
-                for one in places:
-                    await one.acquire()
-                    held.append(one)
+                for place in places:
+                    await place.acquire()
+                    held.append(place)
         except TimeoutError:
             raise BodyRefused(
                 503, "Too many requests are being received at once.", "Send it again in a few seconds."
             ) from None
         yield
     finally:
-        for one in held:
-            one.release()
+        for place in held:
+            place.release()
 
 
 async def _received(receive: Receive, limit: int) -> IO[bytes]:

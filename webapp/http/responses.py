@@ -128,7 +128,7 @@ class AddressRedaction(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg = _hide_secrets(record.msg)
         if isinstance(record.args, tuple):  # kept apart: the web server's formatter reads them one by one
-            record.args = tuple(_hide_secrets(one) for one in record.args)
+            record.args = tuple(_hide_secrets(arg) for arg in record.args)
         return True
 
 

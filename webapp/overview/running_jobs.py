@@ -131,7 +131,7 @@ def recent(project: Project) -> list[Recent]:
     ended = Job.objects.filter(project=project, archived_at=None, observed__in=(*TERMINAL, Observed.PAUSED))
     newest = ended.order_by("-since")
     shown = (fold_seeds(project, newest.values_list("pk", flat=True)[:LOOKED_AT]) or [])[:RECENT]
-    others = {one.job_ids[0]: len(one.job_ids) - 1 for one in shown if isinstance(one, Seeds)}
+    others = {entry.job_ids[0]: len(entry.job_ids) - 1 for entry in shown if isinstance(entry, Seeds)}
     if shown:
         newest = newest.filter(pk__in=[one.job_ids[0] if isinstance(one, Seeds) else one for one in shown])
     jobs = newest.select_related("account").defer("spec", "summary", "note")

@@ -82,8 +82,8 @@ def find(membership: Membership, text: str) -> list[ResultGroup]:
     return sorted(kinds, key=lambda kind: not _called(kind.found[0], words))
 
 
-def _called(one: SearchResult, words: list[str]) -> bool:
-    return one.title.lower() == " ".join(words)
+def _called(result: SearchResult, words: list[str]) -> bool:
+    return result.title.lower() == " ".join(words)
 
 
 def _jobs(project: Project, slug: str, words: list[str]) -> list[SearchResult]:

@@ -61,13 +61,13 @@ def _months(project: Project, now: datetime) -> list[dict[str, Any]]:
     limit = _monthly_limit(project) if len(months) == 1 else None
     return [
         {
-            "month": one,
+            "month": row,
             "limit": limit,
-            "drawing": month.drawing(one, limit),
-            "words": month.month_in_words(one, limit),
-            "pace": month.pace_sentence(one),
+            "drawing": month.drawing(row, limit),
+            "words": month.month_in_words(row, limit),
+            "pace": month.pace_sentence(row),
         }
-        for one in months
+        for row in months
     ]
 
 

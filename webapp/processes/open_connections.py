@@ -40,7 +40,7 @@ class OpenConnections:
     def __init__(self, *, most: int, most_an_address: int, proxies: Sequence[str]) -> None:
         self._most = most
         self._most_an_address = most_an_address
-        self._proxies = [ipaddress.ip_network(one) for one in proxies]
+        self._proxies = [ipaddress.ip_network(proxy) for proxy in proxies]
         self._addresses: dict[Transport, str] = {}
         self._by_address: Counter[str] = Counter()
         self._waiting: dict[Transport, None] = {}
@@ -92,7 +92,7 @@ class OpenConnections:
             own = ipaddress.ip_network(address)
         except ValueError:  # a socket in the file system has no address
             return True
-        return any(own.version == one.version and own.subnet_of(one) for one in self._proxies)  # type: ignore[arg-type]
+        return any(own.version == proxy.version and own.subnet_of(proxy) for proxy in self._proxies)  # type: ignore[arg-type]
 
     def _warn(self, address: str) -> None:
         if time.monotonic() - self._warned_s >= _WARNED_EVERY_S:

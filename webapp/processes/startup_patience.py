@@ -76,7 +76,7 @@ class Waiting:
 
     def _got_on(self, waiting: Sequence[StartedProcess]) -> bool:
         """Whether a process wrote a line, or used enough processor time since the last line."""
-        seen = {one.name: (one.heard, _processor_ticks(one)) for one in waiting}
+        seen = {process.name: (process.heard, _processor_ticks(process)) for process in waiting}
         before, got_on = self._seen, False
         for name, (heard, ticks) in seen.items():
             heard_before, ticks_before = before.get(name, (-1, 0))
@@ -86,24 +86,24 @@ class Waiting:
 
 
 def _names(waiting: Sequence[StartedProcess]) -> str:
-    return " and ".join(one.name for one in waiting)
+    return " and ".join(process.name for process in waiting)
 
 
 def _last_words(waiting: Sequence[StartedProcess]) -> str:
     """The last lines of each of them, named."""
     said = []
-    for one in waiting:
-        lines = "".join(f"\n  {line}" for line in one.lines[-_LAST_LINES:])
-        said.append(f"Last lines of {one.name}:{lines}" if lines else f"{one.name} said nothing.")
+    for process in waiting:
+        lines = "".join(f"\n  {line}" for line in process.lines[-_LAST_LINES:])
+        said.append(f"Last lines of {process.name}:{lines}" if lines else f"{process.name} said nothing.")
     return "\n".join(said)
 
 
-def _processor_ticks(one: StartedProcess) -> int:
+def _processor_ticks(process: StartedProcess) -> int:
     """The processor time of its process and of finished children; 0 if the system does not report it."""
-    if one.pid is None:
+    if process.pid is None:
         return 0
     try:
-        facts = Path(f"/proc/{one.pid}/stat").read_text().rpartition(")")[2].split()
+        facts = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(int(ticks) for ticks in facts[11:15])
     except (OSError, ValueError, IndexError):
         return 0

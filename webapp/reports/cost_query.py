@@ -107,7 +107,7 @@ def _parts(entries: list[CostEntry], facts: dict[str, JobFacts], billed: BilledC
 
 
 def _unmetered(billed: BilledCosts, facts: dict[str, JobFacts]) -> Iterator[CostPart]:
-    unnamed = {one.scope.project_id for one in billed.unmetered if one.job_id not in facts}
+    unnamed = {cell.scope.project_id for cell in billed.unmetered if cell.job_id not in facts}
     projects = Project.objects.in_bulk(unnamed) if unnamed else {}
     for scope, provider, job_id, amount in billed.unmetered:
         job = facts.get(job_id or "") or facts_of_no_job(projects[scope.project_id], provider)

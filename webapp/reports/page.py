@@ -76,8 +76,8 @@ def chart(costs: Costs) -> CostChart:
 
 
 def _days(bar: Bar) -> str:
-    one = f"{format_day(bar.first, short=True)} {bar.first.year}"
-    return one if bar.first == bar.last else f"{one} to {format_day(bar.last, short=True)} {bar.last.year}"
+    day = f"{format_day(bar.first, short=True)} {bar.first.year}"
+    return day if bar.first == bar.last else f"{day} to {format_day(bar.last, short=True)} {bar.last.year}"
 
 
 def _summary(bars: list[Bar]) -> str:

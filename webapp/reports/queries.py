@@ -26,22 +26,22 @@ def files_of(project: Project | None) -> list[dict[str, Any]]:
         .select_related("requested_by")
         .order_by("-requested_at", "-pk")
     )
-    return [_file(one) for one in files[:_FILES_SHOWN]]
+    return [_file(file) for file in files[:_FILES_SHOWN]]
 
 
-def _file(one: ReportFile) -> dict[str, Any]:
-    question = Question.model_validate(one.question)
+def _file(file: ReportFile) -> dict[str, Any]:
+    question = Question.model_validate(file.question)
     return {
-        "file": one,
-        "format": FORMATS[one.format],
+        "file": file,
+        "format": FORMATS[file.format],
         "question": question,
         "by": BY[question.by].lower(),
-        "done_percent": f"{min(100, 100 * one.rows_done // one.rows_of) if one.rows_of else 0}%",
+        "done_percent": f"{min(100, 100 * file.rows_done // file.rows_of) if file.rows_of else 0}%",
     }
 
 
 def unfinished(files: list[dict[str, Any]]) -> bool:
-    return any(one["file"].state in (FileState.QUEUED, FileState.BUILDING) for one in files)
+    return any(row["file"].state in (FileState.QUEUED, FileState.BUILDING) for row in files)
 
 
 def file_in(project: Project | None, file_id: int) -> ReportFile:
@@ -56,14 +56,14 @@ def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
     schedules = _schedules(project).filter(stopped_at=None)
     return [
         {
-            "schedule": one,
-            "by": BY[one.by].lower(),
-            "formats": ", ".join(FORMATS[key].word for key in one.formats),
-            "to": ", ".join(readers_of(one)),
-            "next": next_day(one, today),
-            "sendings": one.latest,  # type: ignore[attr-defined]
+            "schedule": schedule,
+            "by": BY[schedule.by].lower(),
+            "formats": ", ".join(FORMATS[key].word for key in schedule.formats),
+            "to": ", ".join(readers_of(schedule)),
+            "next": next_day(schedule, today),
+            "sendings": schedule.latest,  # type: ignore[attr-defined]
         }
-        for one in schedules.order_by("pk")
+        for schedule in schedules.order_by("pk")
     ]
 
 

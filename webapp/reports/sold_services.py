@@ -67,7 +67,7 @@ def service_of(sku: str, provider: str) -> SoldService:
 def service_named(name: str, provider: str) -> SoldService:
     """The service of this name; one that Starling does not use has only a name."""
     known = (LAMBDA, S3, EC2, ACI, AZURE_VM, HERE)
-    return next((one for one in known if one.name == name), SoldService(name, provider))
+    return next((service for service in known if service.name == name), SoldService(name, provider))
 
 
 def billed_service(sku: str, provider: str) -> SoldService:

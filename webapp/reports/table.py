@@ -137,11 +137,11 @@ class Costs:
         for part in self.parts:
             keys = list(_keys(by, part))
             overlaps = overlaps or len(keys) > 1
-            for one in (*(sums.setdefault(key, _Sum()) for key in keys), whole):
-                one.add(part)
+            for row_sum in (*(sums.setdefault(key, _Sum()) for key in keys), whole):
+                row_sum.add(part)
         # A call has lines of several services.
         counted = by != "service" and not self.question.service
-        rows = [_row(key, one, counted) for key, one in sums.items()]
+        rows = [_row(key, row_sum, counted) for key, row_sum in sums.items()]
         order: Callable[[ReportRow], tuple[int, str]] = (
             (lambda row: (0, row.key)) if by in ("day", "month") else (lambda row: (-row.cost, row.label))
         )
@@ -168,8 +168,8 @@ def _keys(by: By, part: CostPart) -> Iterator[tuple[str, str, str]]:
         yield value, value, ""
 
 
-def _row(key: tuple[str, str, str], one: _Sum, counted: bool) -> ReportRow:
-    return ReportRow(*key, one.amounts, one.calls if counted else None, one.metered)
+def _row(key: tuple[str, str, str], row_sum: _Sum, counted: bool) -> ReportRow:
+    return ReportRow(*key, row_sum.amounts, row_sum.calls if counted else None, row_sum.metered)
 
 
 def choices(facts: Iterable[JobFacts]) -> dict[str, list[tuple[str, str]]]:

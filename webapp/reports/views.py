@@ -94,7 +94,7 @@ def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
         "groups": {key: word for key, word in BY.items() if key != "project" or project is None},
         "prices": PRICES,
         "filters": _filters(costs, parsed),
-        "formats": [(one, too_large(parsed.question, one.key, charges)) for one in FORMATS.values()],
+        "formats": [(kind, too_large(parsed.question, kind.key, charges)) for kind in FORMATS.values()],
         "charges": charges,
         "urls": _urls(project),
         "files": files,

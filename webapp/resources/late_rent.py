@@ -71,7 +71,7 @@ def rent_of(holding: Holding) -> RentPrice | None:
     resource, actors = holding.facts.get("resource"), holding.facts.get("actors")
     if tariff.pool is not None and isinstance(actors, int):
         return replace(tariff.pool.group(0, actors), resource=str(resource))
-    return next((one for one in tariff.rents if one.resource == resource), None)
+    return next((rent for rent in tariff.rents if rent.resource == resource), None)
 
 
 def _paid(holding: Holding, rent: RentPrice) -> int:
@@ -85,8 +85,8 @@ def _paid(holding: Holding, rent: RentPrice) -> int:
         reserved_picodollars__gt=0,
     ).exclude(state=ChargeState.RELEASED)
     return sum(
-        one.reserved_picodollars if one.settled_picodollars is None else one.settled_picodollars
-        for one in charges.only("reserved_picodollars", "settled_picodollars")
+        charge.reserved_picodollars if charge.settled_picodollars is None else charge.settled_picodollars
+        for charge in charges.only("reserved_picodollars", "settled_picodollars")
     )
 
 

@@ -152,10 +152,10 @@ class _Lookup:
 
     def settlements(self, charges: Sequence[Charge], now: datetime) -> dict[int, Settlement]:
         """The settlements that the log explains by now, by the charge's key."""
-        since_unix_s = min(one.opened_at for one in charges).timestamp() - _CLOCKS_DIFFER_S
+        since_unix_s = min(charge.opened_at for charge in charges).timestamp() - _CLOCKS_DIFFER_S
         try:
             reports = aws_log.reports_of(
-                self._client, self._function, [one.name for one in charges], since_unix_s
+                self._client, self._function, [charge.name for charge in charges], since_unix_s
             )
         except Exception as error:
             if code_of(error) != "ResourceNotFoundException":
@@ -163,8 +163,8 @@ class _Lookup:
             self.sentence = f"The log of {self._function} no longer exists."
             return {}
         known = {one.pk: self._settlement(one, reports[one.name]) for one in charges if one.name in reports}
-        absent = [one for one in charges if one.name not in reports]
-        known |= {one.pk: self._settlement(one, ()) for one in self._never_ran(absent, now)}
+        absent = [charge for charge in charges if charge.name not in reports]
+        known |= {charge.pk: self._settlement(charge, ()) for charge in self._never_ran(absent, now)}
         return known
 
     def certain_at(self, charge: Charge) -> datetime:
@@ -176,8 +176,8 @@ class _Lookup:
         over = [one for one in absent if self.certain_at(one) <= now <= one.opened_at + LOG_IS_KEPT]
         if not over:
             return []
-        since = min(one.opened_at for one in over).timestamp() - _CLOCKS_DIFFER_S
-        until = max(one.opened_at for one in over) + self._longest
+        since = min(charge.opened_at for charge in over).timestamp() - _CLOCKS_DIFFER_S
+        until = max(charge.opened_at for charge in over) + self._longest
         unnamed = aws_log.unnamed(self._client, self._function, since, until.timestamp())
         if unnamed:
             executions = plural(len(unnamed), "execution in the log does", "executions in the log do")
@@ -195,7 +195,7 @@ class _Lookup:
         for one in executions:
             lines += self._price.lines(call, Usage(billed_s=one.billed_s, provisioned=one.provisioned)) or ()
         usage: dict[str, object] = {
-            "billed_s": sum(one.billed_s for one in executions),
+            "billed_s": sum(execution.billed_s for execution in executions),
             "memory_mb": self._memory_mb,
             "executions": len(executions),
             "from_log": True,

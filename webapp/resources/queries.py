@@ -72,12 +72,12 @@ def of_job(job: Job) -> RunningResources | None:
 
 def _running(accounts: Sequence[Connection], **of: Any) -> RunningResources:
     things = Holding.objects.filter(connection__in=accounts, state__in=LIVE, **of)
-    looks = {one.connection_id: one for one in Look.objects.filter(connection__in=accounts)}
-    moments = [looks[one.pk].at if one.pk in looks else None for one in accounts]
+    looks = {look.connection_id: look for look in Look.objects.filter(connection__in=accounts)}
+    moments = [looks[account.pk].at if account.pk in looks else None for account in accounts]
     problems = [
-        f"{one.name}: {looks[one.pk].sentence}"
-        for one in accounts
-        if one.pk in looks and looks[one.pk].sentence
+        f"{account.name}: {looks[account.pk].sentence}"
+        for account in accounts
+        if account.pk in looks and looks[account.pk].sentence
     ]
     known = [moment for moment in moments if moment is not None]
     return RunningResources(
@@ -93,8 +93,8 @@ def find_unattended_cost(job: Job, now: datetime) -> UnattendedCost | None:
     if job.observed not in ACTIVE:
         return None
     things = [
-        _billing_resource(one)
-        for one in Holding.objects.filter(job=job, state__in=LIVE).select_related("job")
+        _billing_resource(holding)
+        for holding in Holding.objects.filter(job=job, state__in=LIVE).select_related("job")
     ]
     rent = job.account.charges.filter(state=ChargeState.OPEN, kind=RENT)
     reserved = rent.aggregate(sum=Sum("reserved_picodollars", default=0))["sum"]

@@ -68,7 +68,7 @@ def scanned_connections() -> list[Connection]:
     made = Q(set_up__isnull=False) & ~Q(set_up__requested_mb=[])
     azure = Q(kind="azure_principal", test_state=CheckState.DONE)
     rows = Connection.objects.filter(made | azure | Q(holdings__isnull=False)).distinct()
-    return [one for one in rows.select_related("look", "project").order_by("pk") if one.has_identity]
+    return [row for row in rows.select_related("look", "project").order_by("pk") if row.has_identity]
 
 
 def due(now: datetime) -> list[Connection]:

@@ -78,7 +78,7 @@ def obstacles(project: Project, spec: JobSpec) -> Sequence[SpecProblem]:
     if other is not None and other.training.parsed_spec.kind not in mine:
         words = f"{other} chooses from {choices(other.training.parsed_spec)}, which this policy does not"
         sentence = f"Scheduler ({FIELD}): {words}. Choose one that was trained for it."
-    elif not any(one.training.parsed_spec.kind in mine for one in queries.versions_of(project)):
+    elif not any(version.training.parsed_spec.kind in mine for version in queries.versions_of(project)):
         sentence = (
             f"Scheduler ({FIELD}): none is trained in this project yet. Train one under Schedulers, or take another"
             " scaling policy."

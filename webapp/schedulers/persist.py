@@ -38,7 +38,7 @@ _FIGURES = (
 
 def row(training: SchedulerTraining, step: EpisodeStep, at: datetime) -> Episode:
     figures = {name: getattr(step, name) for name in _FIGURES}
-    reports = [one.model_dump(mode="json") for one in step.reports]
+    reports = [report.model_dump(mode="json") for report in step.reports]
     plans = {"actors": list(step.actors), "memory_mb": list(step.memory_mb)}
     return Episode(training=training, at=at, **figures, **plans, reports=reports)
 
@@ -114,11 +114,11 @@ def _usual(rows: QuerySet[Episode]) -> dict[str, float] | None:
     if not usual:
         return None
     return {
-        "score": fmean(one.score or 0.0 for one in usual),
-        "platform_s": fmean(one.platform_s for one in usual),
-        "rounds": fmean(one.rounds for one in usual),
-        "actors": fmean(fmean(one.actors) if one.actors else 0.0 for one in usual),
-        "best_return": fmean(one.best_return or 0.0 for one in usual),
+        "score": fmean(episode.score or 0.0 for episode in usual),
+        "platform_s": fmean(episode.platform_s for episode in usual),
+        "rounds": fmean(episode.rounds for episode in usual),
+        "actors": fmean(fmean(episode.actors) if episode.actors else 0.0 for episode in usual),
+        "best_return": fmean(episode.best_return or 0.0 for episode in usual),
         "episodes": len(usual),
     }
 

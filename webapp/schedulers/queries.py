@@ -31,7 +31,7 @@ def versions_of(project: Project) -> QuerySet[Version]:
 def newest_versions(project: Project) -> dict[str, Version]:
     """The newest version of each of the project's schedulers, by the scheduler's id."""
     newest = Version.objects.filter(scheduler=OuterRef("scheduler")).order_by("-number").values("pk")[:1]
-    return {one.scheduler_id: one for one in versions_of(project).filter(pk=Subquery(newest))}
+    return {version.scheduler_id: version for version in versions_of(project).filter(pk=Subquery(newest))}
 
 
 def version_in(project: Project, key: str) -> Version | None:
@@ -75,4 +75,4 @@ def recorded(training: SchedulerTraining) -> list[list[RoundReport]]:
     """The recorded trainings that it rehearses with, oldest first; the same on each call."""
     rows = _really_ran(training).filter(pk__lte=training.recorded_until or 0).order_by("-pk")
     newest = list(rows.values_list("reports", flat=True)[:RECORDED_AT_MOST])
-    return [[RoundReport.model_validate(one) for one in reports] for reports in reversed(newest)]
+    return [[RoundReport.model_validate(report) for report in reports] for reports in reversed(newest)]

@@ -79,7 +79,7 @@ def trainings(
 
 def rows(project: Project, name: str) -> list[SearchRow]:
     """The rows of the search, the best score first."""
-    listed = [_row(one) for one in SchedulerTraining.objects.filter(project=project, search=name)]
+    listed = [_row(training) for training in SchedulerTraining.objects.filter(project=project, search=name)]
     return sorted(listed, key=lambda row: (row.score is None, -(row.score or 0.0), row.training_id))
 
 

@@ -108,7 +108,7 @@ def _too_few_rows(project: Project, spec: AnyAgent) -> list[SpecProblem]:
     training = spec.episode(Fixed(actors=spec.actors_max), seed=0)
     found = data_sets().obstacles(project, JobSpec(name="Recorded", training=training))
     path = "scheduling.actors_max"
-    return [SpecProblem(path, f"Most functions ({path}): {one.sentence}") for one in found]
+    return [SpecProblem(path, f"Most functions ({path}): {problem.sentence}") for problem in found]
 
 
 def _too_much_memory(request: TrainingRequest, spec: AnyAgent) -> list[SpecProblem]:

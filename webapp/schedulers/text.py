@@ -82,12 +82,12 @@ def _at(training: SchedulerTraining) -> str:
     if kind == EpisodeKind.GRID:
         plans = spec.fixed_plans
         if plans[0].memory_mb:
-            one = plans[min(number, len(plans)) - 1]
+            plan = plans[min(number, len(plans)) - 1]
             return (
-                f"Recording training {number:,} of {len(plans):,}, with {plural(one.actors, 'function')} of"
-                f" {one.memory_mb:,} MB in every epoch{inside}."
+                f"Recording training {number:,} of {len(plans):,}, with {plural(plan.actors, 'function')} of"
+                f" {plan.memory_mb:,} MB in every epoch{inside}."
             )
-        sizes = ", ".join(f"{one.actors:,}" for one in plans)
+        sizes = ", ".join(f"{plan.actors:,}" for plan in plans)
         return f"Recording a training with {number:,} actors in every round (of {sizes}){inside}."
     if kind == EpisodeKind.REHEARSAL:
         return f"Rehearsal {number:,} of {spec.rehearsals:,}."
@@ -151,7 +151,7 @@ def dots(episodes: Sequence[Episode]) -> list[EpisodeDot]:
     scored = _scored(episodes)
     if not scored:
         return []
-    scores = [one.score or 0.0 for one in scored]
+    scores = [episode.score or 0.0 for episode in scored]
     low, high = min(scores), max(scores)
     span = high - low or 1.0
     points = []
@@ -164,7 +164,7 @@ def dots(episodes: Sequence[Episode]) -> list[EpisodeDot]:
 
 def scale(episodes: Sequence[Episode]) -> dict[str, str]:
     """The ends of the chart's upright axis."""
-    scores = [one.score or 0.0 for one in _scored(episodes)]
+    scores = [episode.score or 0.0 for episode in _scored(episodes)]
     return {"low": f"{min(scores):.2f}", "high": f"{max(scores):.2f}"} if scores else {}
 
 
@@ -191,11 +191,11 @@ def chosen(facts: dict[str, Any]) -> str:
 def format_decisions(decided: Sequence[int]) -> str:
     """The decisions of an episode as short text, such as "26 → 24 ×2 → 21": repeated numbers are written once."""
     parts: list[tuple[int, int]] = []
-    for one in decided:
-        if parts and parts[-1][0] == one:
-            parts[-1] = (one, parts[-1][1] + 1)
+    for decision in decided:
+        if parts and parts[-1][0] == decision:
+            parts[-1] = (decision, parts[-1][1] + 1)
         else:
-            parts.append((one, 1))
+            parts.append((decision, 1))
     shown = [f"{size:,} ×{count}" if count > 1 else f"{size:,}" for size, count in parts]
     return " → ".join(shown[:8]) + (" …" if len(shown) > 8 else "")
 

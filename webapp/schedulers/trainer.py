@@ -160,7 +160,7 @@ def learn(spec: AnyAgent, stage: Stage, past: Past, budget_picodollars: int) -> 
 
     _require_a_beginning(spec, past)
     begun_s = time.monotonic()
-    for one in train_scheduler(
+    for step in train_scheduler(
         spec,
         play,
         recorded=past.recorded,
@@ -168,22 +168,22 @@ def learn(spec: AnyAgent, stage: Stage, past: Past, budget_picodollars: int) -> 
         begin_with=past.begin_with,
         resume=past.resume,
     ):
-        real = last[0] if one.kind == "real" else None
+        real = last[0] if step.kind == "real" else None
         yield EpisodeStep(
-            kind=one.kind,
-            number=one.number,
-            rounds=one.rounds,
-            platform_s=one.platform_s,
+            kind=step.kind,
+            number=step.number,
+            rounds=step.rounds,
+            platform_s=step.platform_s,
             wall_s=time.monotonic() - begun_s,
             # Rehearsed rounds were paid for when they were recorded.
             cost_picodollars=real.cost_picodollars if real else 0,
-            best_return=one.best_return,
-            reached=one.reached,
-            actors=one.actors,
+            best_return=step.best_return,
+            reached=step.reached,
+            actors=step.actors,
             memory_mb=_memory_of(real.rounds, spec) if real else (),
-            score=one.score,
-            state=one.state,
-            decided=one.decided,
+            score=step.score,
+            state=step.state,
+            decided=step.decided,
             reports=real.rounds if real else (),
         )
         begun_s = time.monotonic()
@@ -223,12 +223,12 @@ def _step(
         kind=kind,
         number=number,
         rounds=len(rounds),
-        platform_s=sum(one.total_s for one in rounds),
+        platform_s=sum(report.total_s for report in rounds),
         wall_s=played.wall_s,
         cost_picodollars=played.cost_picodollars,
         best_return=decisions.best(rounds),
         reached=decisions.reached(rounds),
-        actors=tuple(one.actors for one in rounds),
+        actors=tuple(report.actors for report in rounds),
         memory_mb=_memory_of(rounds, spec),
         score=score,
         reports=played.rounds,
@@ -239,4 +239,4 @@ def _memory_of(rounds: Sequence[RoundReport], spec: AnyAgent) -> tuple[int, ...]
     """The memory of each round's actors; empty if the agent leaves it as it is."""
     if not isinstance(spec, SirenWorkload):
         return ()
-    return tuple(one.memory_mb or one.usage.memory_mb for one in rounds)
+    return tuple(report.memory_mb or report.usage.memory_mb for report in rounds)

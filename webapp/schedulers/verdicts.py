@@ -47,9 +47,9 @@ class Trials:
     def of(episodes: Sequence[Episode]) -> Trials:
         return Trials(
             len(episodes),
-            sum(one.reached for one in episodes),
-            sum(one.platform_s for one in episodes),
-            sum(one.cost_picodollars for one in episodes),
+            sum(episode.reached for episode in episodes),
+            sum(episode.platform_s for episode in episodes),
+            sum(episode.cost_picodollars for episode in episodes),
         )
 
     def for_each_reached(self, objective: str) -> float:
@@ -61,7 +61,7 @@ class Trials:
 def evidence(training: SchedulerTraining) -> dict[str, Any]:
     """Return what the agent and the best fixed plan took, as a version's facts keep it. None: no trial."""
     rows = training.episodes.defer("reports")
-    judged = sorted(rows.filter(kind=EpisodeKind.JUDGED), key=lambda one: one.score or 0.0)[-1:]
+    judged = sorted(rows.filter(kind=EpisodeKind.JUDGED), key=lambda row: row.score or 0.0)[-1:]
     own = [*rows.filter(kind=EpisodeKind.REAL).order_by("-number")[:_LAST_EPISODES], *judged]
     fixed = _best_fixed(training)
     return {
@@ -77,7 +77,7 @@ def _best_fixed(training: SchedulerTraining) -> Trials | None:
     same = {"training__project": training.project_id, "training__workload_key": training.workload_key}
     rows = Episode.objects.filter(**same, kind=EpisodeKind.GRID, rounds__gt=0, **{target: spec.target})
     return min(
-        _by_plan(rows.defer("reports")), key=lambda one: one.for_each_reached(spec.objective), default=None
+        _by_plan(rows.defer("reports")), key=lambda plan: plan.for_each_reached(spec.objective), default=None
     )
 
 
@@ -119,7 +119,7 @@ def _verdict(facts: Mapping[str, Any], spec: AnyAgent) -> SchedulerVerdict:
         if not own.reached:
             return SchedulerVerdict(Worth.DO_NOT_USE, f"{reached}, and no recorded fixed number reached it.")
         return SchedulerVerdict(Worth.USEFUL, f"{reached}. No recorded fixed number did.")
-    taken, best = (one.for_each_reached(spec.objective) for one in (own, fixed))
+    taken, best = (plan.for_each_reached(spec.objective) for plan in (own, fixed))
     beside = f"{_plan(fixed, spec)} took {_amount(best, spec)}"
     if not own.reached:
         return SchedulerVerdict(Worth.DO_NOT_USE, f"{reached}. {beside} to reach it.")

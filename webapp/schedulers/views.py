@@ -46,13 +46,13 @@ _EPISODES_SHOWN = 100
 @live_page()
 def scheduler_list(request: HttpRequest, project: Project) -> HttpResponse:
     newest = queries.newest_versions(project)
-    schedulers = [(one, newest.get(one.pk)) for one in queries.schedulers_of(project)]
+    schedulers = [(scheduler, newest.get(scheduler.pk)) for scheduler in queries.schedulers_of(project)]
     trainings = Paginator(queries.trainings_of(project), _TRAININGS_SHOWN).get_page(request.GET.get("page"))
     context = {
         "section": "schedulers",
         "cards": [{"scheduler": one, "newest": version, **_words(version)} for one, version in schedulers],
         "page": trainings,
-        "rows": [{"training": one, "status": status_of(one)} for one in trainings],
+        "rows": [{"training": training, "status": status_of(training)} for training in trainings],
     }
     return render(request, "schedulers/list.html", context)
 
@@ -126,12 +126,12 @@ def scheduler_page(request: HttpRequest, project: Project, scheduler_id: str) ->
         "scheduler": scheduler,
         "versions": [
             {
-                "version": one,
-                **_words(one),
-                "gap": gap(one.facts, one.training.parsed_spec),
-                "chosen": chosen(one.facts),
+                "version": version,
+                **_words(version),
+                "gap": gap(version.facts, version.training.parsed_spec),
+                "chosen": chosen(version.facts),
             }
-            for one in versions
+            for version in versions
         ],
     }
     return render(request, "schedulers/scheduler.html", context)
@@ -161,8 +161,8 @@ def _context(project: Project, training_id: int) -> dict[str, Any]:
     spec = training.parsed_spec
     episodes = list(training.episodes.defer("reports"))
     facts = persist.facts(training)
-    real = [one for one in episodes if one.kind == EpisodeKind.REAL]
-    ran = [one for one in episodes if one.kind != EpisodeKind.REHEARSAL]
+    real = [episode for episode in episodes if episode.kind == EpisodeKind.REAL]
+    ran = [episode for episode in episodes if episode.kind != EpisodeKind.REHEARSAL]
     return {
         "section": "schedulers",
         "training": training,
@@ -176,14 +176,14 @@ def _context(project: Project, training_id: int) -> dict[str, Any]:
         "real_done": len(real),
         "rows": [
             {
-                "episode": one,
-                "number": one.number - facts["rehearsals"],
-                "agent": JUDGED[one.number - 1] if one.kind == EpisodeKind.JUDGED else "",
-                "drawn": format_decisions(one.actors),
-                "memory": format_decisions(one.memory_mb),
-                "best": format_target(spec, one.best_return),
+                "episode": episode,
+                "number": episode.number - facts["rehearsals"],
+                "agent": JUDGED[episode.number - 1] if episode.kind == EpisodeKind.JUDGED else "",
+                "drawn": format_decisions(episode.actors),
+                "memory": format_decisions(episode.memory_mb),
+                "best": format_target(spec, episode.best_return),
             }
-            for one in reversed(ran)
+            for episode in reversed(ran)
         ][:_EPISODES_SHOWN],
         "hidden": max(0, len(ran) - _EPISODES_SHOWN),
     }

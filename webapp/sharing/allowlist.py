@@ -70,7 +70,7 @@ def job_message(message: Mapping[str, Any], *, money: bool) -> dict[str, Any]:
     if "series" in message:
         kept["series"] = job_series(message["series"], money=money)
     if "events" in message:
-        kept["events"] = [_event(one, money) for one in message["events"]]
+        kept["events"] = [_event(event, money) for event in message["events"]]
     return kept
 
 

@@ -40,8 +40,8 @@ class SharedViewer(NamedTuple):
 
 def check_links(viewers: Collection[SharedViewer]) -> dict[SharedViewer, Role | int]:
     """Return each viewer's access from the database, in one query: to view, or the code to close with."""
-    working = working_among({one.link_id for one in viewers})
-    return {one: Role.VIEWER if one.link_id in working else NOT_THERE for one in viewers}
+    working = working_among({viewer.link_id for viewer in viewers})
+    return {viewer: Role.VIEWER if viewer.link_id in working else NOT_THERE for viewer in viewers}
 
 
 class SharedConsumer(JobConsumer):

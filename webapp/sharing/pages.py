@@ -102,7 +102,7 @@ def film_card_of(link: SharedLink, secret: str) -> FilmCard | None:
     card = film_card(link.job, lambda film, part: reverse("sharing:film", args=[secret, film.pk, part]))
     if card is None or card.failed:
         return None
-    return FilmCard([shared_film(one) for one in card.films], card.sentence)
+    return FilmCard([shared_film(film) for film in card.films], card.sentence)
 
 
 def _without_sentences(panels: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _comparison(link: SharedLink, over: str) -> dict[str, Any]:
     several = len(chosen.sides) > 1
     goal = goal_of(chosen.sides, curves) if several else None
     getting = {side.place: getting_to(goal, side, curves) for side in chosen.sides} if goal else {}
-    rows = [text.row(one, comparison, getting.get(one.side.place)) for one in comparison.sides]
+    rows = [text.row(figures, comparison, getting.get(figures.side.place)) for figures in comparison.sides]
     units = headings_of(chosen.jobs)
     axes = {"steps": units.progress, "rounds": units.rounds, "wall": "Wall", "time": "Time", "usd": "Dollars"}
     allowed = {name: word for name, word in axes.items() if money or name != "usd"}
@@ -152,7 +152,7 @@ def _comparison(link: SharedLink, over: str) -> dict[str, Any]:
         "headings": units,
         "verdicts": text.verdicts(comparison),
         "goal": goal,
-        "table": [_row(one, money) for one in rows],
+        "table": [_row(row, money) for row in rows],
         "sides": _lines(chosen.sides, curves, allowed),
         "sentence": text.chart_sentence(comparison),
         "axes": list(allowed.items()),
@@ -192,8 +192,8 @@ def _row(found: Mapping[str, Any], money: bool) -> dict[str, Any]:
 
 def _lines(sides: Sequence[Side], curves: dict[str, Any], axes: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
-        {**one, "lines": {name: line for name, line in one["lines"].items() if name in axes}}
-        for one in drawn(sides, curves)
+        {**series, "lines": {name: line for name, line in series["lines"].items() if name in axes}}
+        for series in drawn(sides, curves)
     ]
 
 
@@ -201,13 +201,13 @@ def _planes(comparison: JobComparison, score: str, money: bool) -> list[tuple[st
     shown = [("time", f"{score} and time a run", plane(comparison.sides, "time"))]
     if money:
         shown.insert(0, ("usd", f"{score} and dollars a run", plane(comparison.sides, "usd")))
-    known = [(by, title, one) for by, title, one in shown if one is not None]
+    known = [(by, title, shown_plane) for by, title, shown_plane in shown if shown_plane is not None]
     return known if money else [(by, title, _without_dollars(one)) for by, title, one in known]
 
 
-def _without_dollars(one: Plane) -> Plane:
+def _without_dollars(pareto: Plane) -> Plane:
     """The plane with its dots' words without what they cost."""
-    return replace(one, dots=tuple(replace(dot, words=_words(dot)) for dot in one.dots))
+    return replace(pareto, dots=tuple(replace(dot, words=_words(dot)) for dot in pareto.dots))
 
 
 def _words(dot: ParetoDot) -> str:
@@ -217,9 +217,9 @@ def _words(dot: ParetoDot) -> str:
     return f"{side.name}: {side.score.name} {value}, {time}"
 
 
-def _may_show(one: SpecDifference, money: bool) -> bool:
-    short = all(len(value) <= LONGEST_VALUE for value in one.values)
-    return short and may_show_field(one.path, money=money)
+def _may_show(difference: SpecDifference, money: bool) -> bool:
+    short = all(len(value) <= LONGEST_VALUE for value in difference.values)
+    return short and may_show_field(difference.path, money=money)
 
 
 def _question(link: SharedLink, clock: Clock) -> Any:
@@ -242,7 +242,7 @@ def _report(link: SharedLink, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
         "total": _cost_row(reports_page.total(table)),
         "table_title": table.title,
         "has_calls": table.has_calls,
-        "rows": [_cost_row(one) for one in rows[:MOST_ROWS]],
+        "rows": [_cost_row(row) for row in rows[:MOST_ROWS]],
         "left_out": max(0, len(table.rows) - MOST_ROWS),
         "chart": reports_page.chart(costs) if table.rows else None,
     }

@@ -212,7 +212,7 @@ def stream(request: HttpRequest, link: SharedLink) -> HttpResponse:
         return JsonResponse({"version": version_of(link)})
     after = queries.event_number(request.GET.get("after"))
     messages_ = queries.stream_messages(link.job, after)
-    return JsonResponse([job_message(one, money=link.with_money) for one in messages_], safe=False)
+    return JsonResponse([job_message(message, money=link.with_money) for message in messages_], safe=False)
 
 
 @shared_page

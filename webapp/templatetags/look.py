@@ -97,7 +97,7 @@ def with_code(text: str) -> SafeString:
     """A text whose parts between backticks are code."""
     parts = enumerate(text.split("`"))
     return format_html_join(
-        "", "{}", ((format_html("<code>{}</code>", one) if i % 2 else one,) for i, one in parts)
+        "", "{}", ((format_html("<code>{}</code>", part) if i % 2 else part,) for i, part in parts)
     )
 
 

@@ -136,6 +136,6 @@ def _line(resources: queries.RunningResources, membership: Membership) -> dict[s
     return {
         "resources": resources,
         "headline": text.headline(resources),
-        "things": [{"words": text.describe_resource(one), "job": one.job} for one in resources.things],
+        "things": [{"words": text.describe_resource(thing), "job": thing.job} for thing in resources.things],
         "problems": resources.problems if membership.allows("editor") else (),
     }

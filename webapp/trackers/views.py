@@ -27,7 +27,7 @@ _WORDS = {
 @require_safe
 def tracker_list(request: HttpRequest, project: Project) -> HttpResponse:
     """Both kinds, set or not. Viewers see where runs go."""
-    there = {one.kind: one for one in queries.trackers_of(project)}
+    there = {tracker.kind: tracker for tracker in queries.trackers_of(project)}
     cards = [
         {
             "kind": kind,

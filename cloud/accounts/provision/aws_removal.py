@@ -72,9 +72,9 @@ def _tagged(clients: AwsClients, owner: Owner) -> set[str]:
     wanted = [{"Key": TAG, "Values": [APP]}, {"Key": "connection", "Values": [owner.connection]}]
     pages = clients.client("resourcegroupstaggingapi").get_paginator("get_resources")
     arns = [
-        str(one["ResourceARN"])
+        str(mapping["ResourceARN"])
         for page in pages.paginate(TagFilters=wanted)
-        for one in page["ResourceTagMappingList"]
+        for mapping in page["ResourceTagMappingList"]
     ]
     return {arn.split(":function:")[1] for arn in arns if ":function:" in arn}
 

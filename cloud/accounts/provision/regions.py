@@ -77,8 +77,8 @@ def offered(cloud: str, book: PriceBook) -> list[tuple[str, str]]:
     good = priced(cloud, book)
     places = known(cloud)
     rest = [region for region in places if region not in good]
-    found = [(one, places.get(one, "by prices of this installation")) for one in good]
-    return found + [(one, f"{places[one]}, no prices yet") for one in rest]
+    found = [(region, places.get(region, "by prices of this installation")) for region in good]
+    return found + [(region, f"{places[region]}, no prices yet") for region in rest]
 
 
 def with_regions(text: str) -> str:

@@ -30,7 +30,7 @@ class AwsFinder:
         self._memory_mb = tuple(memory_mb)
 
     def found(self) -> list[FoundResource]:
-        return [one for name in sorted(self._names()) for one in self._ready_of(name)]
+        return [resource for name in sorted(self._names()) for resource in self._ready_of(name)]
 
     def end(self, resource: FoundResource) -> None:
         function, _, version = resource.name.rpartition(":")
@@ -41,9 +41,9 @@ class AwsFinder:
         pages = self._tagging.get_paginator("get_resources")
         wanted = [{"Key": TAG, "Values": [_APP]}]
         arns = [
-            str(one["ResourceARN"])
+            str(mapping["ResourceARN"])
             for page in pages.paginate(TagFilters=wanted, ResourceTypeFilters=["lambda:function"])
-            for one in page["ResourceTagMappingList"]
+            for mapping in page["ResourceTagMappingList"]
         ]
         named = {arn.split(":function:")[1] for arn in arns if ":function:" in arn}
         known = {function_name(self._prefix, size) for size in self._memory_mb}
@@ -53,9 +53,9 @@ class AwsFinder:
         try:
             pages = self._functions.get_paginator("list_provisioned_concurrency_configs")
             configs = [
-                one
+                config
                 for page in pages.paginate(FunctionName=name)
-                for one in page["ProvisionedConcurrencyConfigs"]
+                for config in page["ProvisionedConcurrencyConfigs"]
             ]
             if not configs:
                 return []

@@ -25,7 +25,7 @@ def reports_of(
     wanted = set(call_ids)
     requests: dict[str, re.Match[str]] = {}
     for line in _lines(
-        log_client, function, [f"starling call {one} request" for one in call_ids], since_unix_s
+        log_client, function, [f"starling call {call_id} request" for call_id in call_ids], since_unix_s
     ):
         for match in _LINE.finditer(line):
             if match["call"] in wanted:
@@ -81,10 +81,10 @@ def _lines(
 def _filters(terms: Sequence[str]) -> Iterable[str]:
     pattern = ""
     for term in terms:
-        one = f'?"{term}"'
-        if pattern and len(pattern) + 1 + len(one) > _FILTER_LETTERS:
+        quoted = f'?"{term}"'
+        if pattern and len(pattern) + 1 + len(quoted) > _FILTER_LETTERS:
             yield pattern
             pattern = ""
-        pattern = f"{pattern} {one}".strip()
+        pattern = f"{pattern} {quoted}".strip()
     if pattern:
         yield pattern

@@ -142,7 +142,7 @@ def refusal(error: Exception) -> Refusal:
 
 def _by_class(error: Exception) -> tuple[str, str] | None:
     # azure-identity wraps the error that kept it from sending a request.
-    for one in (error, error.__cause__, getattr(error, "inner_exception", None)):
-        if one is not None and type(one).__name__ in _BY_CLASS:
-            return _BY_CLASS[type(one).__name__]
+    for cause in (error, error.__cause__, getattr(error, "inner_exception", None)):
+        if cause is not None and type(cause).__name__ in _BY_CLASS:
+            return _BY_CLASS[type(cause).__name__]
     return None

@@ -103,7 +103,7 @@ class Fleet:
     @property
     def actors(self) -> int:
         """The actors of groups that exist or were requested."""
-        return sum(one.actors for one in self._held.values() if one.state != "ending")
+        return sum(group.actors for group in self._held.values() if group.state != "ending")
 
     @property
     def names(self) -> list[str]:
@@ -112,7 +112,7 @@ class Fleet:
 
     def throttling_reasons(self) -> str:
         """Return why no actor comes for waiting calls; empty if no reason is known."""
-        requested = sum(one.state == "requested" for one in self._held.values())
+        requested = sum(group.state == "requested" for group in self._held.values())
         if requested and (words := self._lifecycle.throttling_reasons()):
             return f"{words}. Until then {requested} order{' waits' if requested == 1 else 's wait'}."
         wait_s = self._failures.not_before_s - self._now_s()
@@ -179,7 +179,7 @@ class Fleet:
 
     def _compare(self, groups: Mapping[str, ListedGroup], began_s: float) -> None:
         """End groups that failed to start, or that were deleted from outside."""
-        for held in [one for one in self._held.values() if one.state == "created"]:
+        for held in [group for group in self._held.values() if group.state == "created"]:
             listed = groups.get(held.name)
             failed = listed is not None and listed.provisioning == "failed"
             vanished = listed is None and began_s - held.ordered_s > _LISTED_WITHIN_S
@@ -194,7 +194,7 @@ class Fleet:
             one.unit for one in pullers if not one.leaving and one.last_seen_unix_s > seen_after_unix_s
         )
         busy = _busy(pullers)
-        for held in [one for one in self._held.values() if one.state == "created"]:
+        for held in [group for group in self._held.values() if group.state == "created"]:
             if alive[held.name] and held.came_s is None:
                 held.came_s = now_s
                 self._failures = _FailedStarts()
@@ -237,7 +237,7 @@ class Fleet:
 
     def _grow(self, wanted: int) -> None:
         # While the reason of a failure is being read, another group would fail likewise.
-        reason_due = any(one.reason_due for one in self._held.values())
+        reason_due = any(group.reason_due for group in self._held.values())
         if reason_due or self._now_s() < self._failures.not_before_s:
             return
         while self.actors < wanted:
@@ -256,7 +256,7 @@ class Fleet:
     def _shrink(self, wanted: int, pullers: Sequence[Puller]) -> None:
         """End groups that are not needed and have no call, the youngest first."""
         busy = _busy(pullers)
-        for held in sorted(self._held.values(), key=lambda one: -one.number):
+        for held in sorted(self._held.values(), key=lambda group: -group.number):
             if held.state != "ending" and held.name not in busy and self.actors - held.actors >= wanted:
                 self._end(held)
 
@@ -283,4 +283,4 @@ class Fleet:
 
 def _busy(pullers: Sequence[Puller]) -> set[str]:
     """Return the groups with a call. A dead actor's call goes to another actor and then no longer counts."""
-    return {one.unit for one in pullers if one.call_id is not None}
+    return {puller.unit for puller in pullers if puller.call_id is not None}

@@ -104,7 +104,7 @@ class AzureGroups:
                 # A container ends for a reason; a restart would be billed for nothing.
                 "restartPolicy": "Never",
                 "priority": "Spot" if spot else "Regular",
-                "containers": [_document(one) for one in containers],
+                "containers": [_document(container) for container in containers],
             },
         }
         with self._errors():
@@ -121,7 +121,7 @@ class AzureGroups:
         """Return every listed group by name."""
         with self._errors():
             listed = list(self._clients.container_groups.list_by_resource_group(self._where))
-        return {one.name: _listed(one) for one in listed}
+        return {group.name: _listed(group) for group in listed}
 
     def status(self, name: str) -> GroupStatus | None:
         """Return the group's state; None if there is none of that name."""
@@ -224,7 +224,7 @@ def _status_of(group: Any) -> GroupStatus:
     provisioning = _provisioning(group)
     state = str(getattr(group.instance_view, "state", "") or "")
     views = [one.instance_view.current_state for one in group.containers if one.instance_view is not None]
-    codes = tuple(one.exit_code for one in views if one is not None)
+    codes = tuple(view.exit_code for view in views if view is not None)
     ended = provisioning == "failed" or state in ("Stopped", "Succeeded", "Failed")
     failed = [f"container {at + 1} ended with exit code {code}" for at, code in enumerate(codes) if code]
     return GroupStatus(

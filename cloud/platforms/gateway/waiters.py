@@ -77,7 +77,7 @@ class _BoxWaiters:
             self._rung.clear()
             waiters = list(self._waiting.values())
             try:
-                hand_out = await self._hand_out([one.caller for one in waiters])
+                hand_out = await self._hand_out([each.caller for each in waiters])
             except Exception as error:
                 log.warning("the mailbox could not be read: %s", error)
                 self._fail(waiters, error)

@@ -77,7 +77,7 @@ class ActorPool:
     @property
     def with_core(self) -> int:
         """How many actors have a core."""
-        return sum(one.began_s is not None for one in self._members.values())
+        return sum(member.began_s is not None for member in self._members.values())
 
     def request(self, calls: int) -> None:
         """Have an actor for each of these calls, as far as the cluster and its other jobs allow."""
@@ -132,7 +132,7 @@ class ActorPool:
         self._next_look_s = now_s + _LOOK_EVERY_S
         self._most_calls_before, self._most_calls = self._most_calls, self._calls
         self._table = read_actor_table(self._ray, RayActor.__name__)
-        self._others = [one for job, one in self._table.by_job().items() if job != self._job]
+        self._others = [job_actors for job, job_actors in self._table.by_job().items() if job != self._job]
         with_core = self._table.with_core()
         failure = None
         for actor, member in list(self._members.items()):
@@ -160,7 +160,7 @@ class ActorPool:
                 f"No machine of the cluster has the {_cores(self._each)} that one actor needs. Ask for fewer"
                 " cores of an actor, or add such a machine."
             )
-        elif any(one.held for one in self._others):
+        elif any(other.held for other in self._others):
             why = f"Other jobs share the cluster's {cores}."
         else:
             why = f"The cluster's {cores} are in use."
@@ -181,15 +181,15 @@ class ActorPool:
 
     @property
     def _mine(self) -> JobCores:
-        waits = any(one.began_s is None for one in self._members.values())
+        waits = any(member.began_s is None for member in self._members.values())
         return JobCores(self._job, self._each, self.with_core * self._each, waits)
 
     def _share(self, now_s: float) -> None:
         """Return what other jobs that wait should have."""
         if not may_wait(self._mine, self._others):
-            for actor in [one for one, member in self._members.items() if member.began_s is None]:
+            for actor in [started for started, member in self._members.items() if member.began_s is None]:
                 self.end(actor)
-        if any(one.waits for one in self._others):
+        if any(other.waits for other in self._others):
             long_idle = [actor for actor, since_s in self._idle.items() if now_s - since_s > _IDLE_S]
             for actor in long_idle[: self.with_core - 1]:
                 self.end(actor)

@@ -32,7 +32,7 @@ class ActorTable:
 
     def with_core(self) -> dict[str, bool]:
         """Return each actor by its id, and whether it has a core."""
-        return {one.id: one.has_core for one in self.actors}
+        return {actor.id: actor.has_core for actor in self.actors}
 
     def by_job(self) -> dict[str, JobCores]:
         """Return what each job has of the cluster. An actor that no machine can ever hold does not count as waiting."""
@@ -42,16 +42,16 @@ class ActorTable:
         return {
             job: JobCores(
                 job,
-                each=max(one.cores for one in found),
-                held=sum(one.cores for one in found if one.has_core),
-                waits=any(not one.has_core and self.fits(one.cores) for one in found),
+                each=max(actor.cores for actor in found),
+                held=sum(actor.cores for actor in found if actor.has_core),
+                waits=any(not actor.has_core and self.fits(actor.cores) for actor in found),
             )
             for job, found in rows.items()
         }
 
     def fits(self, cores: float) -> bool:
         """Return whether a machine has that many cores, free or not."""
-        return any(cores <= one for one in self.machines)
+        return any(cores <= machine for machine in self.machines)
 
 
 def read_actor_table(ray: Any, class_name: str) -> ActorTable:
@@ -75,4 +75,4 @@ def read_actor_table(ray: Any, class_name: str) -> ActorTable:
 
 
 def _cores_of_machines(nodes: Sequence[dict[str, Any]]) -> tuple[float, ...]:
-    return tuple(float(one["Resources"].get("CPU", 0.0)) for one in nodes if one["Alive"])
+    return tuple(float(node["Resources"].get("CPU", 0.0)) for node in nodes if node["Alive"])

@@ -26,7 +26,7 @@ def must_hand_back(mine: JobCores, others: Iterable[JobCores]) -> bool:
     poorest = _poorest_waiting(others := tuple(others))
     if poorest is None or mine.held - mine.each < poorest.held + poorest.each:
         return False
-    return mine == max((mine, *others), key=lambda one: (one.held, one.job))
+    return mine == max((mine, *others), key=lambda each: (each.held, each.job))
 
 
 def may_wait(mine: JobCores, others: Iterable[JobCores]) -> bool:
@@ -36,4 +36,4 @@ def may_wait(mine: JobCores, others: Iterable[JobCores]) -> bool:
 
 
 def _poorest_waiting(others: Iterable[JobCores]) -> JobCores | None:
-    return min((one for one in others if one.waits), key=lambda one: one.held, default=None)
+    return min((other for other in others if other.waits), key=lambda other: other.held, default=None)

@@ -73,7 +73,7 @@ def account_profile(
 
 def billed_beside_s(samples: Sequence[CallSample]) -> float:
     """Return the median of what a warm call is billed beyond its body's own time."""
-    return statistics.median(one.beside_billed_s for one in samples if not one.cold)
+    return statistics.median(sample.beside_billed_s for sample in samples if not sample.cold)
 
 
 def _words(account: CalibratedAccount) -> str:
@@ -89,7 +89,7 @@ def _words(account: CalibratedAccount) -> str:
 
 
 def _sizes(samples: Sequence[CallSample]) -> str:
-    return ", ".join(f"{size:,}" for size in sorted({one.memory_mb for one in samples}))
+    return ", ".join(f"{size:,}" for size in sorted({sample.memory_mb for sample in samples}))
 
 
 def _core_ratios(samples: Sequence[CallSample], base: Profile, stack: Stack) -> list[float]:
@@ -98,11 +98,11 @@ def _core_ratios(samples: Sequence[CallSample], base: Profile, stack: Stack) -> 
     """
     like_the_stack = base.core_ratio.model_copy(update={"value": 1.0, "low": 1.0, "high": 1.0})
     speeds = Speeds(base.model_copy(update={"core_ratio": like_the_stack}), stack)
-    most = max(one.work.steps for one in samples)
+    most = max(sample.work.steps for sample in samples)
     return [
-        speeds.run_ns(one.work, _NO_CHANCE) / _NS / one.usage.billed_s
-        for one in samples
-        if not one.cold and one.work.steps == most and one.usage.billed_s
+        speeds.run_ns(sample.work, _NO_CHANCE) / _NS / sample.usage.billed_s
+        for sample in samples
+        if not sample.cold and sample.work.steps == most and sample.usage.billed_s
     ]
 
 
@@ -124,10 +124,10 @@ def _start_extras_s(samples: Sequence[CallSample]) -> list[float]:
 def _network(samples: Sequence[CallSample], base: NetworkProfile, where: str) -> NetworkProfile:
     """Return the time of each byte on the actor's line, and of a call without bytes; size by size."""
     fits = []
-    for size in sorted({one.memory_mb for one in samples}):
-        warm = [one for one in samples if one.memory_mb == size and not one.cold]
-        rows = [(1.0, (one.work.bytes_in + one.work.bytes_out) * 8e-6) for one in warm]
-        fits.append(fit(rows, [max(1e-6, one.usage.transfer_s) for one in warm]))
+    for size in sorted({sample.memory_mb for sample in samples}):
+        warm = [sample for sample in samples if sample.memory_mb == size and not sample.cold]
+        rows = [(1.0, (sample.work.bytes_in + sample.work.bytes_out) * 8e-6) for sample in warm]
+        fits.append(fit(rows, [max(1e-6, sample.usage.transfer_s) for sample in warm]))
     source = f"warm calls with short and long fragments, regression; {where}"
     return base.model_copy(
         update={
@@ -140,9 +140,9 @@ def _network(samples: Sequence[CallSample], base: NetworkProfile, where: str) ->
 def _evened(samples: Sequence[CallSample]) -> list[float]:
     """Return run times of warm calls over the median one of the same size and work."""
     groups: dict[tuple[int, int], list[float]] = {}
-    for one in samples:
-        if not one.cold:
-            groups.setdefault((one.memory_mb, one.work.steps), []).append(one.usage.run_s)
+    for sample in samples:
+        if not sample.cold:
+            groups.setdefault((sample.memory_mb, sample.work.steps), []).append(sample.usage.run_s)
     return [time_s / statistics.median(times) for times in groups.values() for time_s in times]
 
 

@@ -36,7 +36,7 @@ def of_gradients(base: UpdateNumbers, measured: dict[str, Any], where: str) -> U
     version of gradients.
     """
     speed, left_ms = base.mlp, []
-    for case in (one["gradient"] for one in measured.values()):
+    for case in (part["gradient"] for part in measured.values()):
         sample_us = speed.per_sample_us.value + case["macs"] * 1e-6 * speed.us_per_million_macs.value
         known_us = case["bytes_in"] / 1e6 * base.us_per_megabyte.value
         known_us += case["minibatches"] * speed.fixed_us.value + case["samples"] * sample_us
@@ -53,7 +53,7 @@ def of_gradients(base: UpdateNumbers, measured: dict[str, Any], where: str) -> U
 def _joining(measured: dict[str, Any], step_us: float, where: str) -> dict[str, Any]:
     """Return what a version of gradients takes beside its step, by the megabytes of the state and the gradients."""
     source = f"calls that make a version of 1 gradient and of 8, 64x64 and 256x256, regression; {where}"
-    cases = [case for one in measured.values() for name, case in one.items() if name != "gradient"]
+    cases = [case for part in measured.values() for name, case in part.items() if name != "gradient"]
     rows = [(1.0, case["bytes_in"] / 1e6) for case in cases]
     fits = [
         fit(rows, [max(_LEAST_SHARE * case["us"][n], case["us"][n] - step_us) for case in cases])

@@ -59,4 +59,4 @@ def _used_s() -> tuple[float, float]:
 
 def _own_s() -> float:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)

@@ -103,7 +103,7 @@ class Parts:
             watch = machine.OtherLoad()
             measured = run(name, arguments, gpu=gpu)
             tries.append((*watch.shares(), measured))
-        busy, background, measured = min(tries, key=lambda one: one[0])
+        busy, background, measured = min(tries, key=lambda attempt: attempt[0])
         if len(tries) > 1:
             self._report(
                 f"  {len(tries)} times, as others were busy; {100 * busy:.0f} % of the cores in the best"

@@ -24,9 +24,9 @@ def numbers(title: str, model: BaseModel) -> Iterator[str]:
     it.
     """
     yield f"{title:<58} {'value':>10} {'low':>10} {'high':>10}"
-    for place, one in quantities(model).items():
-        kept = "" if one.kind == "measured" else f"  {one.kind}"
-        yield f"  {'.'.join(place):<56} {one.value:>10.4g} {one.low:>10.4g} {one.high:>10.4g}{kept}"
+    for place, quantity in quantities(model).items():
+        kept = "" if quantity.kind == "measured" else f"  {quantity.kind}"
+        yield f"  {'.'.join(place):<56} {quantity.value:>10.4g} {quantity.low:>10.4g} {quantity.high:>10.4g}{kept}"
 
 
 def heading(found: MachineCalibration, *, quick: bool) -> str:

@@ -233,7 +233,7 @@ def _actor(
     measured: dict[str, dict[str, Any]], inference: Inference, codec: Quantity, where: str
 ) -> dict[str, Any]:
     """Return `call_ms`, `step_us` and the environments' own entries."""
-    loops = [_loop(name, one, inference, codec.value) for name, one in measured.items()]
+    loops = [_loop(name, part, inference, codec.value) for name, part in measured.items()]
     lightest = min(loops, key=lambda loop: loop.bare_us)
     step = quantity(
         lightest.beside_us,

@@ -247,7 +247,7 @@ def figure_of(name: str, value: float) -> str:
 def sentences(facts: ForecastFacts) -> tuple[str, ...]:
     """Return the sentences: what matters most first, then what users often ask about, then what cannot be known."""
     known = {("profile", *path): one for path, one in quantities(facts.configuration.profile).items()}
-    known |= {("stack", *path): one for path, one in quantities(facts.configuration.stack).items()}
+    known |= {("stack", *path): quantity for path, quantity in quantities(facts.configuration.stack).items()}
     stepped: Name = ("stack", "environment_step_us", facts.training.subject)
     if stepped not in known:
         stepped = ("stack", "environment_step_fallback_us")
@@ -269,7 +269,7 @@ def _says_something(quantity: Quantity) -> bool:
 def _sentence(name: Name, quantity: Quantity) -> str:
     phrase = _phrase(name)
     shown = _number(quantity.value * phrase.factor)
-    low, high = (_number(one * phrase.factor) for one in (quantity.low, quantity.high))
+    low, high = (_number(end * phrase.factor) for end in (quantity.low, quantity.high))
     unit = f" {phrase.unit}" if phrase.unit else ""
     ranged = quantity.low < quantity.high and quantity.kind != "documented"
     number = f"{shown}{unit}" + (f" ({low}–{high}{unit})" if ranged else "")

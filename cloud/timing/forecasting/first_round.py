@@ -157,4 +157,4 @@ def _price(price: CallPrice | None, call: Call, billed_s: float) -> int:
     if price is None:
         return 0
     usages = [Usage(billed_s=billed_s, provisioned=kept, detours=_BOTH_WAYS) for kept in (False, True)]
-    return max(total(price.lines(call, one) or ()) for one in usages)
+    return max(total(price.lines(call, usage) or ()) for usage in usages)

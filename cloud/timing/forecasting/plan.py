@@ -65,7 +65,7 @@ class _History(Sequence[Any]):
     def __getitem__(self, at: slice) -> list[Any]: ...
     def __getitem__(self, at: int | slice) -> Any:
         if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
+            return [self[number] for number in range(*at.indices(len(self)))]
         if not -len(self) <= at < len(self):
             raise IndexError(at)
         return _FutureReport(self._round_no - (len(self) - at if at >= 0 else -at), self._actors)

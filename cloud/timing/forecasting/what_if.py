@@ -280,5 +280,5 @@ def _affordable(left_usd: Doubles, usd_a_step: Doubles) -> Doubles:
 
 def picodollars_of(band: Band) -> tuple[int, int, int]:
     """Return a band of dollars in whole picodollars."""
-    low, middle, high = (round(one * PICODOLLARS_PER_USD) for one in (band.p10, band.p50, band.p90))
+    low, middle, high = (round(dollars * PICODOLLARS_PER_USD) for dollars in (band.p10, band.p50, band.p90))
     return low, middle, high

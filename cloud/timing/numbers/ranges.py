@@ -74,8 +74,8 @@ class Replays:
         for schedule, waves in self._runs:
             segment = _replay_segment(schedule, waves, places, seeds)
             totals = [
-                TimeAndCost(before.time_s + one.time_s, before.picodollars + one.picodollars)
-                for before, one in zip(totals, segment, strict=True)
+                TimeAndCost(before.time_s + after.time_s, before.picodollars + after.picodollars)
+                for before, after in zip(totals, segment, strict=True)
             ]
         return totals
 
@@ -119,7 +119,7 @@ def draw_outcomes(
     """Return each draw's time and cost of the run at each place. A number of several places is drawn once for all."""
     replays, seeds = Replays(schedules), range(seed, seed + draws)
     by_place = [replays.times_and_costs(drawn_places(place, draws, seed), seeds) for place in places]
-    return [list(one) for one in zip(*by_place, strict=True)]
+    return [list(draw) for draw in zip(*by_place, strict=True)]
 
 
 def drawn_places(place: TimingPlace, draws: int, seed: int) -> list[TimingPlace]:

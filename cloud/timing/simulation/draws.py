@@ -47,7 +47,7 @@ def draw(seed: int, name: str) -> Draws:
     digest = _digest(seed, name)
     uniform = [(int.from_bytes(digest[at : at + 8], "little") + 0.5) * _UNIFORM for at in range(0, 40, 8)]
     # The largest hashes round to 1, where the normal has no value.
-    first, second = (min(one, _LARGEST) for one in uniform[:2])
+    first, second = (min(share, _LARGEST) for share in uniform[:2])
     return Draws(_inverse(first), _inverse(second), uniform[2], uniform[3], uniform[4])
 
 
@@ -55,7 +55,7 @@ def draw_columns(seed: int, names: Sequence[str]) -> DrawColumns:
     """Return the draws of several names, equal to those of each."""
     digests = b"".join([_digest(seed, name) for name in names])
     uniform = (np.frombuffer(digests, "<u8").reshape(len(names), 5).astype(np.float64) + 0.5) * _UNIFORM
-    normal = np.array([_inverse(one) for one in np.minimum(uniform[:, 1], _LARGEST).tolist()])
+    normal = np.array([_inverse(share) for share in np.minimum(uniform[:, 1], _LARGEST).tolist()])
     return DrawColumns(normal, *uniform[:, 2:].T.copy())
 
 

@@ -110,7 +110,7 @@ class SimulatedLearner:
 
     def run(self, call: SimulatedCall, run_ns: int, now_ns: int) -> None:
         """Begin the update's computation, which slows all others on its device."""
-        call.place = device = min(self._devices, key=lambda one: len(one.left_ns))
+        call.place = device = min(self._devices, key=lambda each: len(each.left_ns))
         device.look(now_ns)
         device.left_ns[call] = run_ns
 

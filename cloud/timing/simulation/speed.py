@@ -116,7 +116,7 @@ class Speeds:
     def _actor_rates(self, stack: Stack, *, rebuilds: bool) -> None:
         """Kept actors keep their environments; functions of some stacks build them in each call."""
         self._call_us = stack.call_ms.value * 1000.0 + (stack.rebuild_s.value * 1e6 if rebuilds else 0.0)
-        self._stepped_us = {name: one.value for name, one in stack.environment_step_us.items()}
+        self._stepped_us = {name: quantity.value for name, quantity in stack.environment_step_us.items()}
         self._stepped_fallback_us = stack.environment_step_fallback_us.value
         self._step_us = stack.step_us.value
         self._inference = {False: _plain(stack.inference.mlp), True: _plain(stack.inference.cnn)}

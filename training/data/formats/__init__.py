@@ -23,8 +23,8 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    one.key: one
-    for one in (
+    format_.key: format_
+    for format_ in (
         Format(
             "mnist",
             "MNIST (IDX)",

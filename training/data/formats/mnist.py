@@ -46,7 +46,7 @@ def read_mnist(paths: Sequence[Path]) -> Table:
         features=DenseFeatures(np.concatenate(images) if len(images) > 1 else images[0]),
         targets=all_targets,
         target="label",
-        classes=tuple(str(one) for one in range(int(all_targets.max()) + 1)),
+        classes=tuple(str(number) for number in range(int(all_targets.max()) + 1)),
         picture=(int(rows), int(columns)),
     )
 

@@ -44,7 +44,7 @@ def features(table: TableSurvey, choice: Choice) -> list[ColumnSurvey]:
 
 def check(table: TableSurvey, choice: Choice) -> list[ChoiceProblem]:
     """Return why this cannot be learned; empty if it can."""
-    known = {one.name for one in table.columns}
+    known = {column.name for column in table.columns}
     found = [
         ChoiceProblem(field, f"The table has no column “{name}”.")
         for field, names in (("leave_out", choice.leave_out), ("as_text", choice.as_text))
@@ -61,12 +61,12 @@ def check(table: TableSurvey, choice: Choice) -> list[ChoiceProblem]:
     if not chosen:
         found.append(ChoiceProblem("leave_out", "No column is left to learn from. Leave out fewer."))
     picture = len(chosen) == 1 and chosen[0].picture is not None and chosen[0].bytes_exactly
-    numbers = 0 if picture else sum(one.width for one in chosen)
+    numbers = 0 if picture else sum(column.width for column in chosen)
     if numbers > MOST_NUMBERS:
         words = f"A row would have {numbers:,} numbers; at most {MOST_NUMBERS:,} are allowed, except in one picture."
         found.append(ChoiceProblem("leave_out", words))
-    for one in chosen:
-        if sentence := _feature_problem(one, target, one.name in choice.as_text):
+    for column in chosen:
+        if sentence := _feature_problem(column, target, column.name in choice.as_text):
             found.append(ChoiceProblem("leave_out", sentence))
     return found
 

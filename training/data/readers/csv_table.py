@@ -236,7 +236,7 @@ def _divide(lines: list[str]) -> tuple[str, list[list[str]]]:
         if not records or len(records[0]) < 2:
             continue
         # A ragged row below does not change how the table is divided.
-        score = (sum(len(one) == len(records[0]) for one in records), len(records[0]))
+        score = (sum(len(record) == len(records[0]) for record in records), len(records[0]))
         if best is None or score > (sum(len(one) == len(best[1][0]) for one in best[1]), len(best[1][0])):
             best = delimiter, records
     if best is None:

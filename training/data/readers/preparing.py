@@ -40,10 +40,10 @@ def prepare(
     target = survey.column(choice.target)
     assert target is not None  # or there was a problem
     chosen = features(survey, choice)
-    texts = [one for one in chosen if one.type != "number" or one.name in choice.as_text]
+    texts = [column for column in chosen if column.type != "number" or column.name in choice.as_text]
     with TemporaryDirectory(prefix="scratch-", dir=scratch_folder) as folder:
         make = DenseScratch if not texts else CategoryScratch if _few(texts, chosen) else SparseScratch
-        with make(Path(folder), table, chosen, {one.name for one in texts}, choice) as scratch:
+        with make(Path(folder), table, chosen, {column.name for column in texts}, choice) as scratch:
             classes = _Classes(table, target)
             for piece in table.pieces([target.name, *(one.name for one in chosen)], as_cells=bool(texts)):
                 classes.add(piece)
@@ -63,7 +63,7 @@ def prepare(
 def _few(texts: Sequence[ColumnSurvey], chosen: Sequence[ColumnSurvey]) -> bool:
     """Return whether each category of these columns may have a place of its own."""
     counts = [MOST_NUMBERS if one.type == "words" or one.distinct is None else one.distinct for one in texts]
-    places = sum(counts) + sum(one.width for one in chosen) - len(texts)
+    places = sum(counts) + sum(column.width for column in chosen) - len(texts)
     return max(counts) < CATEGORIES_HASHED_FROM and places <= MOST_NUMBERS
 
 

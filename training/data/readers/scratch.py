@@ -91,15 +91,15 @@ class DenseScratch(Scratch):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._width = sum(one.width for one in self._chosen)
+        self._width = sum(column.width for column in self._chosen)
         self._picture = _picture(self._chosen)
         self._dtype = np.dtype(np.uint8) if self._picture else _dtype(self._chosen)
 
     def add(self, first_row: int, columns: Sequence[Values], count: int) -> None:
         pairs = zip(self._chosen, columns, strict=True)
         parts = [
-            column_numbers(self._table, one.name, first_row, values).reshape(count, -1)
-            for one, values in pairs
+            column_numbers(self._table, column.name, first_row, values).reshape(count, -1)
+            for column, values in pairs
         ]
         whole = np.concatenate(parts, axis=1)
         self._append("rows", whole.astype(self._dtype))
@@ -117,7 +117,7 @@ class DenseScratch(Scratch):
 
 def _dtype(columns: Sequence[ColumnSurvey]) -> np.dtype[Any]:
     """Return how numbers wait to be standardised: those of large columns keep their last digits."""
-    largest = max((max(abs(one.low or 0.0), abs(one.high or 0.0)) for one in columns), default=0.0)
+    largest = max((max(abs(column.low or 0.0), abs(column.high or 0.0)) for column in columns), default=0.0)
     return np.dtype(np.float64 if largest >= _LARGE else np.float32)
 
 
@@ -135,8 +135,8 @@ def _picture(chosen: Sequence[ColumnSurvey]) -> tuple[int, int] | None:
     if len(chosen) == 1 and chosen[0].picture is not None and chosen[0].bytes_exactly:
         return chosen[0].picture
     side = round(len(chosen) ** 0.5)
-    one_each = all(one.width == 1 for one in chosen)
-    bright = max((one.high or 0) for one in chosen) > 1
+    one_each = all(column.width == 1 for column in chosen)
+    bright = max((column.high or 0) for column in chosen) > 1
     square = side * side == len(chosen) >= _FEWEST_PIXELS
     return (side, side) if square and one_each and bright else None
 
@@ -148,21 +148,21 @@ class CategoryScratch(Scratch):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._numeric = [one for one in self._chosen if one.name not in self._of_text]
-        self._wide = sum(one.width for one in self._numeric)
+        self._numeric = [column for column in self._chosen if column.name not in self._of_text]
+        self._wide = sum(column.width for column in self._numeric)
         self._dtype = _dtype(self._numeric)
         self._categories: dict[str, dict[str, int]] = {
-            one.name: {} for one in self._chosen if one.name in self._of_text
+            column.name: {} for column in self._chosen if column.name in self._of_text
         }
 
     def add(self, first_row: int, columns: Sequence[Values], count: int) -> None:
         numbers, numbered = [np.zeros((count, 0))], []
-        for one, values in zip(self._chosen, columns, strict=True):
-            if one.name in self._of_text:
-                known = self._categories[one.name]
-                numbered.append([_number_of(known, cell) for cell in category_cells(one, values)])
+        for column, values in zip(self._chosen, columns, strict=True):
+            if column.name in self._of_text:
+                known = self._categories[column.name]
+                numbered.append([_number_of(known, cell) for cell in category_cells(column, values)])
             else:
-                numbers.append(column_numbers(self._table, one.name, first_row, values).reshape(count, -1))
+                numbers.append(column_numbers(self._table, column.name, first_row, values).reshape(count, -1))
         self._append("numbers", np.concatenate(numbers, axis=1).astype(self._dtype))
         self._append("categories", np.array(numbered, np.int32).T)
         self._rows += count
@@ -175,7 +175,7 @@ class CategoryScratch(Scratch):
             here = slice(begin, begin + _ROWS_AT_ONCE)
             parts = [np.asarray(numbers[here])]
             for at, (name, names) in enumerate(ordered.items()):
-                places = [self._categories[name][one] for one in names]
+                places = [self._categories[name][text] for text in names]
                 parts.append(np.equal.outer(np.asarray(numbered[here, at]), places))
             self._append("rows", np.concatenate(parts, axis=1).astype(self._dtype))
         columns = [
@@ -183,14 +183,14 @@ class CategoryScratch(Scratch):
         ]
         columns += [
             Column(
-                name=one.name,
-                type="number indicator" if one.type == "number" else "text indicator",
-                missing=one.missing,
+                name=column.name,
+                type="number indicator" if column.type == "number" else "text indicator",
+                missing=column.missing,
                 frequent=(value,),
             )
-            for one in self._chosen
-            if one.name in ordered
-            for value in ordered[one.name]
+            for column in self._chosen
+            if column.name in ordered
+            for value in ordered[column.name]
         ]
         features = DenseFeatures(self._mapped("rows", self._dtype, self._rows, len(columns)))
         return MadeFeatures(features, tuple(columns), None, standardise=True)
@@ -212,8 +212,8 @@ class SparseScratch(Scratch):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._numeric = [one for one in self._chosen if one.name not in self._of_text]
-        self._numbers_wide = sum(one.width for one in self._numeric)
+        self._numeric = [column for column in self._chosen if column.name not in self._of_text]
+        self._numbers_wide = sum(column.width for column in self._numeric)
         self._dtype = _dtype(self._numeric)
         self._hasher = Hasher(self._choice.place_bits)
         self._stored = 0
@@ -223,11 +223,11 @@ class SparseScratch(Scratch):
         rows: list[npt.NDArray[np.int64]] = []
         places: list[npt.NDArray[np.int32]] = []
         shares: list[npt.NDArray[np.float32]] = []
-        for one, values in zip(self._chosen, columns, strict=True):
-            if one.name not in self._of_text:
-                numbers.append(column_numbers(self._table, one.name, first_row, values).reshape(count, -1))
+        for column, values in zip(self._chosen, columns, strict=True):
+            if column.name not in self._of_text:
+                numbers.append(column_numbers(self._table, column.name, first_row, values).reshape(count, -1))
                 continue
-            hashed = self._hashed(one, category_cells(one, values))
+            hashed = self._hashed(column, category_cells(column, values))
             rows.append(np.repeat(np.arange(count), np.diff(hashed.offsets)))
             places.append(hashed.places)
             shares.append(hashed.values)
@@ -240,19 +240,19 @@ class SparseScratch(Scratch):
         self._rows += count
         self._stored += len(row)
 
-    def _hashed(self, one: ColumnSurvey, cells: Cells) -> SparseFeatures:
+    def _hashed(self, column: ColumnSurvey, cells: Cells) -> SparseFeatures:
         """Return a place for each category, and one for each different word and pair of words of a text."""
         given = ["" if cell.strip() in MISSING else cell for cell in cells]
-        if one.type == "words":
-            return self._hasher.bags(one.name, [words_and_pairs(cell) for cell in given])
-        return self._hasher.features({one.name: given})
+        if column.type == "words":
+            return self._hasher.bags(column.name, [words_and_pairs(cell) for cell in given])
+        return self._hasher.features({column.name: given})
 
     def table(self, targets: npt.NDArray[np.int32], choice: Choice) -> MadeFeatures:
         rows, wide, width = self._rows, self._numbers_wide, self._hasher.width
         numbers = self._mapped("numbers", self._dtype, rows, wide)
         learned = ~held_out_rows(targets, choice.held_out_share, choice.seed)
         mean, scale = _moments(numbers, learned)
-        names = [(one, name) for one in self._numeric for name in _number_names(one)]
+        names = [(column, name) for column in self._numeric for name in _number_names(column)]
         own = np.array([place_of(name, "", self._choice.place_bits) for _, name in names], np.int32)
         lengths = self._mapped("lengths", np.int64, rows)
         texts = (
@@ -272,18 +272,18 @@ class SparseScratch(Scratch):
             self._mapped("all values", np.float32, stored),
             width,
         )
-        columns = [_text_column(one) for one in self._chosen if one.name in self._of_text]
-        columns += [Column(name=name, mean=float(mean[at]), scale=float(scale[at]), missing=one.missing)
-                    for at, (one, name) in enumerate(names)]  # fmt: skip
+        columns = [_text_column(column) for column in self._chosen if column.name in self._of_text]
+        columns += [Column(name=name, mean=float(mean[at]), scale=float(scale[at]), missing=column.missing)
+                    for at, (column, name) in enumerate(names)]  # fmt: skip
         return MadeFeatures(features, tuple(columns))
 
 
-def _text_column(one: ColumnSurvey) -> Column:
-    if one.type == "words":
-        return Column(name=one.name, type="words", missing=one.missing)
-    frequent = tuple(name for name, _ in one.values)
-    kind: Literal["category", "text"] = "category" if one.type == "number" else "text"
-    return Column(name=one.name, type=kind, missing=one.missing, frequent=frequent)
+def _text_column(column: ColumnSurvey) -> Column:
+    if column.type == "words":
+        return Column(name=column.name, type="words", missing=column.missing)
+    frequent = tuple(name for name, _ in column.values)
+    kind: Literal["category", "text"] = "category" if column.type == "number" else "text"
+    return Column(name=column.name, type=kind, missing=column.missing, frequent=frequent)
 
 
 _ROWS_AT_ONCE = 8192
@@ -349,11 +349,11 @@ def column_numbers(table: TableFile, name: str, first_row: int, values: Values) 
     return parsed.values
 
 
-def category_cells(one: ColumnSurvey, values: Values) -> Cells:
+def category_cells(column: ColumnSurvey, values: Values) -> Cells:
     """Return the column's categories. A number is written in one way, so that 3 and 3.0 are one category."""
     if isinstance(values, np.ndarray):
         return [format_number(value) for value in values.tolist()]
-    if one.type != "number":
+    if column.type != "number":
         return values
     return [_category(cell) for cell in values]
 

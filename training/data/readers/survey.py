@@ -70,7 +70,7 @@ class TableSurvey(FrozenModel):
     first_rows: tuple[tuple[str, ...], ...] = ()
 
     def column(self, name: str) -> ColumnSurvey | None:
-        return next((one for one in self.columns if one.name == name), None)
+        return next((column for column in self.columns if column.name == name), None)
 
 
 def survey(table: TableFile) -> TableSurvey:
@@ -89,7 +89,7 @@ def survey(table: TableFile) -> TableSurvey:
                 shown += [_first_cells(values) for values in piece.columns[: _COLUMNS_SHOWN - len(columns)]]
         columns += group
     surveys = _within_letters([column.found() for column in columns])
-    rows = max(one.rows for one in surveys)
+    rows = max(part.rows for part in surveys)
     if not rows:
         raise TableRefused("The table has no rows below its names. Upload it with its rows.")
     count = min(map(len, shown), default=0)
@@ -106,9 +106,9 @@ def survey(table: TableFile) -> TableSurvey:
 def _within_letters(columns: list[ColumnSurvey]) -> tuple[ColumnSurvey, ...]:
     """Return the columns, the later ones without their values where all have too many letters together."""
     left, found = _LETTERS_KEPT, []
-    for one in columns:
-        left -= sum(len(name) for name, _ in one.values)
-        found.append(one if left >= 0 else one.model_copy(update={"values": ()}))
+    for column in columns:
+        left -= sum(len(name) for name, _ in column.values)
+        found.append(column if left >= 0 else column.model_copy(update={"values": ()}))
     return tuple(found)
 
 
@@ -242,7 +242,7 @@ def _first_missing(cells: Cells) -> int:
 
 
 def _first_cells(values: Values) -> list[str]:
-    return [_cell(one) for one in values[:_ROWS_SHOWN]]
+    return [_cell(value) for value in values[:_ROWS_SHOWN]]
 
 
 def _cell(value: object) -> str:

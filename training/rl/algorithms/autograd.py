@@ -59,7 +59,7 @@ class Autograd:
         self._second = [self.array(state.second_moments[name]) for name in moved]
         self._gradients: list[torch.Tensor] = []
         self._steps = [torch.tensor(float(state.optimiser_steps), device=self.device) for _ in self._names]
-        self._held_to = [] if anchor is None else [self._named(one) for one in anchor.policies]
+        self._held_to = [] if anchor is None else [self._named(policy) for policy in anchor.policies]
         self._anchor_weight = 0.0 if anchor is None else anchor.weight
 
     def array(self, data: npt.NDArray[Any]) -> torch.Tensor:
@@ -152,8 +152,8 @@ class Autograd:
         named = dict(zip(self._names, gradients, strict=True))
         parts = {
             "gradient_norm": gradients,
-            "policy_gradient_norm": [one for name, one in named.items() if not is_of_critic(name)],
-            "critic_gradient_norm": [one for name, one in named.items() if is_of_critic(name)],
+            "policy_gradient_norm": [gradient for name, gradient in named.items() if not is_of_critic(name)],
+            "critic_gradient_norm": [gradient for name, gradient in named.items() if is_of_critic(name)],
         }
         norms: dict[str, torch.Tensor] = {
             name: torch.linalg.vector_norm(torch.stack(torch._foreach_norm(part)))

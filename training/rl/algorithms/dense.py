@@ -160,7 +160,7 @@ class DenseNetwork:
 def dense_layers(layers: tuple[NamedLayer, ...]) -> tuple[DenseLayer, ...]:
     """Return the names of dense layers' parameters."""
     found = []
-    for one in layers:
-        weight, bias = one.parameters
-        found.append(DenseLayer(weight, bias, one.activated))
+    for layer in layers:
+        weight, bias = layer.parameters
+        found.append(DenseLayer(weight, bias, layer.activated))
     return tuple(found)

@@ -79,7 +79,7 @@ def gradient_of(
     optimisation = Optimisation(state, network, algorithm, progress, batch.size, anchor)
     renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
     least = least_ratios(
-        [_log_probs(optimisation, batch, one) for one in others if one.version != state.version],
+        [_log_probs(optimisation, batch, other) for other in others if other.version != state.version],
         batch.log_probs,
     )
     truncating = Truncating(truncation, least) if truncation.weighs_samples else None
@@ -175,7 +175,7 @@ def _sampling_policies(
     """Return the policies that sampled the batch, and the number of each sample's own, [time, copy]. Where
     that is not in `sampling`, it is the state's own.
     """
-    known = {one.version: one.parameters for one in sampling}
+    known = {policy.version: policy.parameters for policy in sampling}
     sampled = [version if version in known else state.version for version in batch.versions.tolist()]
     versions = sorted(set(sampled))
     numbers = np.searchsorted(versions, sampled)

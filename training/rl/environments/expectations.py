@@ -65,4 +65,4 @@ def expected_spaces(environment: EnvironmentSpec, *, pictures: bool) -> tuple[Sp
     if pictures:
         return Spaces((environment.frame_stack, 84, 84), (_GUESSED_BUTTONS,)), False
     limits = (1.0,) * _GUESSED_ACTIONS
-    return Spaces((_GUESSED_NUMBERS,), (), tuple(-one for one in limits), limits), False
+    return Spaces((_GUESSED_NUMBERS,), (), tuple(-limit for limit in limits), limits), False

@@ -36,7 +36,7 @@ class NumpyPolicy:
         layers = published_layers(document)
         self._computations = [
             kind.in_numpy([layer for _, layer in consecutive], relu=relu)
-            for kind, consecutive in groupby(layers, lambda one: one[0])
+            for kind, consecutive in groupby(layers, lambda layer: layer[0])
         ]
         is_dense = not self.pictures and all(kind is Dense for kind, _ in layers)
         self.dense_macs = sum(layer.parameters[0].size for _, layer in layers) if is_dense else None

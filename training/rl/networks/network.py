@@ -96,13 +96,13 @@ class Network(FrozenModel):
         """Return the multiplications of one forward pass of the policy for one observation, without biases and
         activations.
         """
-        return sum(one.layer.macs for one in self.layout(spaces).actor)
+        return sum(named.layer.macs for named in self.layout(spaces).actor)
 
     def learner_macs(self, spaces: Spaces) -> int:
         """Return the multiplications of one forward pass of policy and value for one observation; shared layers count
         once.
         """
-        return sum(one.layer.macs for one in self.layout(spaces).learner)
+        return sum(named.layer.macs for named in self.layout(spaces).learner)
 
     def initial_parameters(self, spaces: Spaces, seed: int) -> Parameters:
         """Return orthogonal weights (√2 hidden, 0.01 policy head, 1 value head) or uniform ones, and zero biases."""
@@ -110,10 +110,10 @@ class Network(FrozenModel):
         layout = self.layout(spaces)
         gains = {layout.policy[-1].name: 0.01, layout.value[-1].name: 1.0}
         parameters: Parameters = {}
-        for one in layout.learner:
-            gain = gains.get(one.name, float(np.sqrt(2.0)))
-            arrays = one.layer.initial_parameters(rng, gain, orthogonal=self.orthogonal)
-            parameters |= zip(one.parameters, arrays, strict=True)
+        for named in layout.learner:
+            gain = gains.get(named.name, float(np.sqrt(2.0)))
+            arrays = named.layer.initial_parameters(rng, gain, orthogonal=self.orthogonal)
+            parameters |= zip(named.parameters, arrays, strict=True)
         if not spaces.discrete:
             if self.log_std == "free":
                 size = len(spaces.action_low)
@@ -131,8 +131,8 @@ class Network(FrozenModel):
 def parameter_shapes(network: Network, spaces: Spaces) -> dict[str, tuple[int, ...]]:
     """Return the shape of each parameter, in the order of `initial_parameters`."""
     shapes: dict[str, tuple[int, ...]] = {}
-    for one in network.layout(spaces).learner:
-        shapes |= zip(one.parameters, one.layer.shapes, strict=True)
+    for named in network.layout(spaces).learner:
+        shapes |= zip(named.parameters, named.layer.shapes, strict=True)
     if not spaces.discrete and network.log_std == "free":
         shapes[LOG_STD] = (len(spaces.action_low),)
     return shapes

@@ -62,12 +62,12 @@ class TorchNetwork:
         layers: list[tuple[NamedLayer, tuple[str, ...]]],
         x: torch.Tensor,
     ) -> torch.Tensor:
-        for one, names in layers:
-            x = one.layer.in_torch(x, *[parameters[name] for name in names])
-            if one.activated:
+        for layer, names in layers:
+            x = layer.layer.in_torch(x, *[parameters[name] for name in names])
+            if layer.activated:
                 x = self._activate(x)
         return x
 
 
 def _with_names(layers: tuple[NamedLayer, ...]) -> list[tuple[NamedLayer, tuple[str, ...]]]:
-    return [(one, one.parameters) for one in layers]
+    return [(layer, layer.parameters) for layer in layers]

@@ -73,10 +73,10 @@ class _Graph(OnnxGraph):
 
     def layers(self, x: str, state: LearnerState, network: Network) -> str:
         """Add the policy's layers: activations between them, none after the last."""
-        for one in network.layout(state.spaces).actor:
-            constants = [self.constant(name, state.parameters[name]) for name in one.parameters]
-            x = one.layer.in_onnx(self, x, *constants)
-            if one.activated:
+        for named in network.layout(state.spaces).actor:
+            constants = [self.constant(name, state.parameters[name]) for name in named.parameters]
+            x = named.layer.in_onnx(self, x, *constants)
+            if named.activated:
                 x = self.node("Relu" if network.activation == "relu" else "Tanh", x)
         return x
 

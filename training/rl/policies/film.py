@@ -251,8 +251,8 @@ def _write(pictures: list[Picture], size: tuple[int, int], pause_ms: int, file: 
         aside.replace(file)
         still_aside.replace(still_of(file))
     finally:
-        for one in (aside, still_aside):
-            one.unlink(missing_ok=True)
+        for path in (aside, still_aside):
+            path.unlink(missing_ok=True)
     return byte_count
 
 

@@ -157,8 +157,8 @@ def main() -> int:
         surface = measure_surface(
             trained, grid=options.grid, span=options.span, episodes=options.episodes, seed=options.seed
         )
-        for one in surface:
-            print(json.dumps(asdict(one)), flush=True)
+        for point in surface:
+            print(json.dumps(asdict(point)), flush=True)
     except (CheckpointError, NoDirections) as error:
         print(json.dumps({"error": str(error)}))
         return 1

@@ -28,14 +28,14 @@ def best_return(rounds: Sequence[RoundReport], readings: int = 1) -> float | Non
     """Return the highest return that was held for so many readings in a row: the lowest of them. With fewer readings in
     all, the lowest of these.
     """
-    returns = [one.score for one in rounds if one.score is not None]
+    returns = [report.score for report in rounds if report.score is not None]
     held = min(readings, len(returns))
     return max((min(returns[i : i + held]) for i in range(len(returns) - held + 1) if held), default=None)
 
 
 def reached(rounds: Sequence[RoundReport], target_return: float, readings: int = 1) -> bool:
     """Whether it held its target for so many readings, where it ended."""
-    known = sum(one.score is not None for one in rounds)
+    known = sum(report.score is not None for report in rounds)
     best = best_return(rounds, readings)
     return known >= readings and best is not None and best >= target_return
 
@@ -45,12 +45,12 @@ def rewards_of(
 ) -> npt.NDArray[np.float32]:
     """Return a reward for each round; an episode without rounds has none."""
     if spec.objective == "time":
-        charged, one = [report.total_s for report in rounds], usual.round_s
+        charged, unit = [report.total_s for report in rounds], usual.round_s
     else:
-        charged, one = [report.cost_picodollars / PICODOLLARS for report in rounds], usual.round_usd
+        charged, unit = [report.cost_picodollars / PICODOLLARS for report in rounds], usual.round_usd
     rewards = -spec.beta * np.array(charged, dtype=np.float64)
     if spec.reward == "normalised":
-        rewards /= one
+        rewards /= unit
     if len(rewards) and not reached(rounds, spec.target_return, spec.readings):
         rewards[-1] += _missed(rounds, spec)
     return rewards.astype(np.float32)
@@ -63,8 +63,8 @@ def score_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: UsualRo
     """
     if len(rounds):
         return float(rewards_of(rounds, spec, usual).sum())
-    one = usual.round_s if spec.objective == "time" else usual.round_usd
-    return _missed(rounds, spec) - spec.beta * spec.rounds * (1.0 if spec.reward == "normalised" else one)
+    unit = usual.round_s if spec.objective == "time" else usual.round_usd
+    return _missed(rounds, spec) - spec.beta * spec.rounds * (1.0 if spec.reward == "normalised" else unit)
 
 
 def _missed(rounds: Sequence[RoundReport], spec: SchedulingSpec) -> float:

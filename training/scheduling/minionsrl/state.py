@@ -42,7 +42,7 @@ def state_of(
         budget = 1.0 if kind == "normalised" else 0.0
         return np.array([0.0] * (STATE_SIZE - 1) + [budget], dtype=np.float32)
     last = history[-1]
-    seen = next((one.score for one in reversed(history) if one.score is not None), 0.0)
+    seen = next((report.score for report in reversed(history) if report.score is not None), 0.0)
     figures = last.figures_of(LearningFigures)
     loss = figures.update.policy_loss + figures.update.value_loss
     moved = figures.policy_shift if figures.policy_shift is not None else figures.update.approximate_kl

@@ -92,18 +92,18 @@ class ArithmeticCloud:
         Raises ValueError if no round reported its loss, its functions' memory and how long they computed.
         """
         rounds = [one for run in recorded for one in run if one.usage.memory_mb and one.usage.compute_s > 0]
-        if not rounds or all(one.score is None for one in rounds):
+        if not rounds or all(report.score is None for report in rounds):
             raise ValueError(
                 "no recorded epoch has a loss and the times of its functions: run trainings with different numbers"
                 " of functions and sizes of memory first"
             )
-        figures = np.array([_figures_of(one) for one in rounds]).T
+        figures = np.array([_figures_of(report) for report in rounds]).T
         n, m, total, fetch, compute, push, billed, usd = figures
-        first = np.array([one.round_no == 1 for one in rounds])
+        first = np.array([report.round_no == 1 for report in rounds])
         later = ~first if (~first).any() else np.ones_like(first)
         fetch_s = float(fetch[later].mean())
         load_s = max(0.0, float(fetch[first].mean()) - fetch_s) if first.any() else 0.0
-        share = min(_SHARES, key=lambda one: _unlikeness(compute * speed(m, one)))
+        share = min(_SHARES, key=lambda tried: _unlikeness(compute * speed(m, tried)))
         # The median, as rounds with an evaluation are billed for that as well.
         fixed = (billed - fetch - compute - push) / n
         # An epoch lasts as long as its functions, and what none of them is billed for.
@@ -120,7 +120,7 @@ class ArithmeticCloud:
             usd_per_mb_s=by_second,
             parallel_share=float(share),
             spread=_unlikeness(compute * speed(m, share)),
-            sizes_mb=tuple(sorted({int(one) for one in m})),
+            sizes_mb=tuple(sorted({int(size) for size in m})),
         )
 
 
@@ -154,11 +154,11 @@ def _unlikeness(amounts: Numbers) -> float:
 
 def _losses(rounds: Sequence[RoundReport]) -> tuple[float, ...]:
     """Return the mean loss after each epoch, in logarithms; an epoch that reported none has the last one's."""
-    last = max(one.round_no for one in rounds)
+    last = max(report.round_no for report in rounds)
     by_epoch: list[list[float]] = [[] for _ in range(last)]
-    for one in rounds:
-        if one.score is not None and one.score > 0:
-            by_epoch[one.round_no - 1].append(one.score)
+    for report in rounds:
+        if report.score is not None and report.score > 0:
+            by_epoch[report.round_no - 1].append(report.score)
     found: list[float] = []
     first = next((losses for losses in by_epoch if losses), [1.0])
     for losses in by_epoch:
@@ -188,10 +188,10 @@ def rounds_of(
     rounds: list[RoundReport] = []
     began_s, spent = 0.0, 0
     for k, (functions, memory_mb) in enumerate(plans, start=1):
-        one = cloud.epochs(k, functions, memory_mb, normals[k - 1] if normals else 0.0)
-        calls_s = functions * float(one.fetch_s + one.compute_s + one.push_s)
-        billed_s = functions * (float(one.total_s) - cloud.idle_s * _chance_of(cloud, normals, k))
-        cost = round(float(one.usd) * PICODOLLARS)
+        out = cloud.epochs(k, functions, memory_mb, normals[k - 1] if normals else 0.0)
+        calls_s = functions * float(out.fetch_s + out.compute_s + out.push_s)
+        billed_s = functions * (float(out.total_s) - cloud.idle_s * _chance_of(cloud, normals, k))
+        cost = round(float(out.usd) * PICODOLLARS)
         figures: Any = LossFigures(loss=cloud.loss_after(k))
         spent += cost
         limit = budget_picodollars or 0
@@ -207,9 +207,9 @@ def rounds_of(
                 total_progress=0,
                 figures=figures,
                 started_s=began_s,
-                collect_s=float(one.total_s),
+                collect_s=float(out.total_s),
                 update_s=0.0,
-                total_s=float(one.total_s),
+                total_s=float(out.total_s),
                 cold_starts=0,
                 failed_calls=0,
                 retried_calls=0,
@@ -217,17 +217,17 @@ def rounds_of(
                     run_s=calls_s,
                     billed_s=billed_s,
                     memory_mb=memory_mb,
-                    fetch_s=functions * float(one.fetch_s),
-                    compute_s=functions * float(one.compute_s),
-                    push_s=functions * float(one.push_s),
-                    processor_s=functions * float(one.compute_s * cloud.speed(memory_mb)),
+                    fetch_s=functions * float(out.fetch_s),
+                    compute_s=functions * float(out.compute_s),
+                    push_s=functions * float(out.push_s),
+                    processor_s=functions * float(out.compute_s * cloud.speed(memory_mb)),
                 ),
                 learner_usage=Usage(),
                 cost_picodollars=cost,
                 spend=Spend(spent_picodollars=spent, reserved_picodollars=0, limit_picodollars=limit),
             )
         )
-        began_s += float(one.total_s)
+        began_s += float(out.total_s)
     return rounds
 
 
@@ -258,8 +258,8 @@ class ArithmeticRehearsals:
         spec, cloud, policy = self._spec, self.cloud, NumpyPolicy(weights)
         count, most = len(seeds), spec.rounds
         draws = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
-        noise = np.stack([one.standard_normal((most, 2), dtype=np.float32) for one in draws])
-        normals = np.stack([one.standard_normal(most) for one in draws])
+        noise = np.stack([draw.standard_normal((most, 2), dtype=np.float32) for draw in draws])
+        normals = np.stack([draw.standard_normal(most) for draw in draws])
         budget_usd = None if budget_picodollars is None else budget_picodollars / PICODOLLARS
         states = np.tile(first_state(spec.state), (count, most + 1, 1))
         actions = np.zeros((count, most, 2), dtype=np.float32)
@@ -273,14 +273,14 @@ class ArithmeticRehearsals:
             wishes = spec.choices.wishes(drawn)
             actions[:, k - 1] = drawn
             functions[:, k - 1], memory_mb = spec.choices.carried_out(wishes, cloud.sizes_mb)
-            one = cloud.epochs(k, functions[:, k - 1], memory_mb, normals[:, k - 1])
-            seconds[:, k - 1], dollars[:, k - 1] = one.total_s, one.usd
+            out = cloud.epochs(k, functions[:, k - 1], memory_mb, normals[:, k - 1])
+            seconds[:, k - 1], dollars[:, k - 1] = out.total_s, out.usd
             left, share = self._left(seconds[:, :k].sum(axis=1), dollars[:, :k].sum(axis=1), budget_usd)
             loss = cloud.loss_after(k)
-            functions_s = one.fetch_s + one.compute_s + one.push_s
-            cores = one.compute_s * cloud.speed(memory_mb) / functions_s
+            functions_s = out.fetch_s + out.compute_s + out.push_s
+            cores = out.compute_s * cloud.speed(memory_mb) / functions_s
             measured = Measured(
-                float(k), loss, one.total_s, one.fetch_s, one.compute_s, one.push_s, 0.0, cores, left, share
+                float(k), loss, out.total_s, out.fetch_s, out.compute_s, out.push_s, 0.0, cores, left, share
             )
             states[:, k] = states_of(measured, spec.state, spec.scales)
             ends = alive & ((share < 0.0) | (loss <= spec.target_loss))
@@ -328,6 +328,6 @@ class ArithmeticRehearsals:
             best=min(self.cloud.losses[:lasted], default=None),
             reached=made_it,
             score=float(rewards.sum()),
-            actors=tuple(int(one) for one in functions[:lasted]),
+            actors=tuple(int(function) for function in functions[:lasted]),
             samples=Samples(seen, done, log_probs, rewards),
         )

@@ -72,7 +72,7 @@ class FunctionDecisions:
 
     def best(self, rounds: Sequence[RoundReport]) -> float | None:
         """Return the lowest loss."""
-        return min((one.score for one in rounds if one.score is not None), default=None)
+        return min((report.score for report in rounds if report.score is not None), default=None)
 
     def reached(self, rounds: Sequence[RoundReport]) -> bool:
         """Whether the last loss is the target's or less, within the limit."""
@@ -101,7 +101,7 @@ def drawn_in(rounds: Sequence[RoundReport], choices: Choices) -> Floats:
     what was carried out.
     """
     pairs = [
-        one.drawn or (one.actors, one.memory_mb or one.usage.memory_mb or choices.memory_min_mb)
-        for one in rounds
+        report.drawn or (report.actors, report.memory_mb or report.usage.memory_mb or choices.memory_min_mb)
+        for report in rounds
     ]
     return choices.drawn(np.array(pairs, dtype=np.float64).reshape(-1, 2))

@@ -82,7 +82,7 @@ def state_of(history: Sequence[RoundReport], kind: StateKind, scales: SirenScale
     if not history:
         return first_state(kind)
     last, usage, actors = history[-1], history[-1].usage, max(history[-1].actors, 1)
-    loss = next((one.score for one in reversed(history) if one.score is not None), 0.0)
+    loss = next((report.score for report in reversed(history) if report.score is not None), 0.0)
     left, left_share = _left(last, scales)
     measured_s = usage.fetch_s + usage.compute_s + usage.push_s
     measured = Measured(

@@ -123,6 +123,6 @@ def get_billed_difference(project: ViewersProject, first_day: date, last_day: da
     return BilledDifference(
         first_day=first_day,
         last_day=last_day,
-        rows=[BilledRow.of(one) for one in rows],
+        rows=[BilledRow.of(row) for row in rows],
         total=BilledRow.of(total),
     )

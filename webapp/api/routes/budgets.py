@@ -80,8 +80,8 @@ def list_budgets(project: ViewersProject) -> list[BudgetShape]:
     now = SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
     return [
-        _shape(one)
-        for one in summarize_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
+        _shape(summary)
+        for summary in summarize_budgets(rows.select_related("user", "tag", "group").order_by("pk"), now)
     ]
 
 

@@ -243,4 +243,4 @@ def _channel_fields(channel: Channel, may_see: bool = True) -> dict[str, Any]:
 def _unconfirmed(channel: Channel) -> list[str]:
     if channel.way != ChannelKind.EMAIL:
         return []
-    return [one.address for one in mail_readers(channel) if not one.gets_mails]
+    return [reader.address for reader in mail_readers(channel) if not reader.gets_mails]

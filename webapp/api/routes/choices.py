@@ -136,7 +136,7 @@ def _project(row: Membership) -> ProjectShape:
 
 @choices.get("/presets", summary="Specs to start from")
 def list_presets() -> list[PresetShape]:
-    return [PresetShape.of(one) for one in presets().values()]
+    return [PresetShape.of(preset) for preset in presets().values()]
 
 
 @choices.get("/presets/{name}", summary="One preset")
@@ -149,7 +149,7 @@ def get_preset(name: str) -> PresetShape:
 @choices.get("/environments", summary="Environments known well")
 def list_environments() -> list[EnvironmentShape]:
     """Any other installed Gymnasium id works too."""
-    return [EnvironmentShape.of(one) for one in catalogue.ENTRIES.values()]
+    return [EnvironmentShape.of(entry) for entry in catalogue.ENTRIES.values()]
 
 
 @choices.get("/prices", summary="The price book")

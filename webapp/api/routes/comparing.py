@@ -133,7 +133,7 @@ def list_groups(project: ViewersProject) -> list[GroupShape]:
     rows = (
         JobGroup.objects.filter(project=project).annotate(runs=Count("jobs")).order_by("-created_at", "-pk")
     )
-    return [_group(project, one, one.runs) for one in rows[:_MOST_GROUPS]]
+    return [_group(project, row, row.runs) for row in rows[:_MOST_GROUPS]]
 
 
 @router.get("/projects/{slug}/comparison", summary="Jobs and groups compared")
@@ -150,7 +150,7 @@ def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
             _side(one, None if goal is None else getting_to(goal, one.side, curves)) for one in result.sides
         ],
         verdicts=comparing_text.verdicts(result) if result.sides else [],
-        differences=[DifferenceShape.of(one) for one in differences(chosen.sides)]
+        differences=[DifferenceShape.of(difference) for difference in differences(chosen.sides)]
         if len(chosen.sides) > 1
         else [],
         left_out=list(chosen.left_out),
@@ -227,19 +227,19 @@ def _group(project: Project, group: JobGroup, runs: int) -> GroupShape:
     return GroupShape.of(group, key=f"group_{group.pk}", runs=runs, url=settings.STARLING_BASE_URL + address)
 
 
-def _side(one: SideFigures, getting: Getting | None) -> SideShape:
-    against = one.against
+def _side(figures: SideFigures, getting: Getting | None) -> SideShape:
+    against = figures.against
     return SideShape(
-        key=one.side.key,
-        name=one.side.name,
-        jobs=[job.pk for job in one.side.jobs],
-        scores=one.scores.tolist(),
-        iqm=None if one.iqm is None else _interval(one.iqm.value, one.interval),
-        cost_usd=one.cost,
-        cost_a_run_usd=one.cost_a_run,
-        time_a_run_s=one.time_s,
-        best=one.leads,
-        efficient=one.efficient,
+        key=figures.side.key,
+        name=figures.side.name,
+        jobs=[job.pk for job in figures.side.jobs],
+        scores=figures.scores.tolist(),
+        iqm=None if figures.iqm is None else _interval(figures.iqm.value, figures.interval),
+        cost_usd=figures.cost,
+        cost_a_run_usd=figures.cost_a_run,
+        time_a_run_s=figures.time_s,
+        best=figures.leads,
+        efficient=figures.efficient,
         against_best=None
         if against is None
         else AgainstShape(
@@ -249,7 +249,7 @@ def _side(one: SideFigures, getting: Getting | None) -> SideShape:
             p=against.p,
             told_apart=against.is_significant,
             more_seeds=against.more,
-            more_usd=one.more_cost,
+            more_usd=figures.more_cost,
         ),
         getting=getting,
     )

@@ -163,7 +163,7 @@ def list_connections(member: Editor) -> list[ConnectionShape]:
     rows = queries.connections_of(member.project).select_related("created_by").prefetch_related(_HINTS)
     listed = list(rows)
     needed = queries.unfinished_job_counts(listed)
-    return [_shape(one, member, needed.get(one.pk, 0)) for one in listed]
+    return [_shape(connection, member, needed.get(connection.pk, 0)) for connection in listed]
 
 
 @router.get("/projects/{slug}/connections/{connection_id}", response=(200, 304), summary="One connection")
@@ -228,8 +228,8 @@ def list_connection_policies(project: EditorsProject, connection_id: str) -> lis
     """Made for this connection. A role without a principal to trust has none."""
     connection = queries.connection_in(project, connection_id)
     return [
-        PolicyDocumentShape.of(one, document=json.loads(one.text))
-        for one in iam_documents.policy_documents(connection).values()
+        PolicyDocumentShape.of(document, document=json.loads(document.text))
+        for document in iam_documents.policy_documents(connection).values()
     ]
 
 
@@ -302,21 +302,21 @@ def _connection(member: Membership, connection_id: str) -> ConnectionShape:
     return _shape(connection, member, queries.unfinished_jobs(connection).count())
 
 
-def _shape(one: Connection, member: Membership, jobs: int) -> ConnectionShape:
-    where = connection_status(one, SYSTEM_CLOCK.now())
+def _shape(connection: Connection, member: Membership, jobs: int) -> ConnectionShape:
+    where = connection_status(connection, SYSTEM_CLOCK.now())
     return ConnectionShape.of(
-        one,
-        identity=_stored(one) if one.has_identity and member.allows("owner") else None,
+        connection,
+        identity=_stored(connection) if connection.has_identity and member.allows("owner") else None,
         jobs=jobs,
         state=where.word,
         words=where.sentence,
     )
 
 
-def _stored(one: Connection) -> StoredIdentity:
-    secret = next(iter(one.secrets.all()), None)
+def _stored(connection: Connection) -> StoredIdentity:
+    secret = next(iter(connection.secrets.all()), None)
     return StoredIdentity.of(
-        one, secret_set_at=secret.set_at if secret else None, secret_hint=secret.hint if secret else ""
+        connection, secret_set_at=secret.set_at if secret else None, secret_hint=secret.hint if secret else ""
     )
 
 

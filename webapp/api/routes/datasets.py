@@ -132,25 +132,25 @@ def delete_data_set(project: EditorsProject, data_set_id: RowId) -> None:
 
 @router.get("/datasets", summary="Data sets shipped with Starling")
 def list_shipped_data_sets() -> list[ShippedShape]:
-    return [ShippedShape.of(one) for one in SHIPPED.values()]
+    return [ShippedShape.of(shipped) for shipped in SHIPPED.values()]
 
 
 def _address(project: Project, data_set: DataSet) -> str:
     return reverse("api_v1:get_data_set", args=[project.slug, data_set.pk])
 
 
-def _shape(one: DataSet) -> DataSetShape:
-    return DataSetShape.of(one, **_facts(one))
+def _shape(data_set: DataSet) -> DataSetShape:
+    return DataSetShape.of(data_set, **_facts(data_set))
 
 
-def _facts(one: DataSet) -> dict[str, object]:
+def _facts(data_set: DataSet) -> dict[str, object]:
     """The fields that are known once its shards are stored."""
-    facts = one.facts
+    facts = data_set.facts
     counts = zip(
         *(facts.get(name, ()) for name in ("classes", "class_counts", "held_out_class_counts")), strict=True
     )
     return {
-        "sentence": status_of(one).sentence,
+        "sentence": status_of(data_set).sentence,
         "rows": facts.get("rows"),
         "held_out_rows": facts.get("held_out_rows"),
         "features": facts.get("width"),

@@ -182,7 +182,7 @@ def delete_draft(project: EditorsProject, person: Person, draft_id: RowId) -> No
 
 @router.get("/projects/{slug}/views", summary="Saved views of the list of jobs")
 def list_views(project: ViewersProject) -> list[ViewShape]:
-    return [_view(project.slug, one) for one in run_table.saved_views(project)]
+    return [_view(project.slug, view) for view in run_table.saved_views(project)]
 
 
 @router.post("/projects/{slug}/views", auth=Token("jobs"), response=201, summary="Save a view")
@@ -233,13 +233,13 @@ def _draft_url(slug: str, draft: Draft) -> str:
     return f"{settings.STARLING_BASE_URL}{reverse('jobs:new', args=[slug])}?draft={draft.pk}"
 
 
-def _view(slug: str, one: SavedView) -> ViewShape:
-    query = QueryDict(one.address.lstrip("?"))
+def _view(slug: str, view: SavedView) -> ViewShape:
+    query = QueryDict(view.address.lstrip("?"))
     columns = query.get("columns", "")
     return ViewShape.of(
-        one,
+        view,
         q=query.get("q", ""),
         sort=query.get("sort", ""),
         columns=columns.split(",") if columns else [],
-        url=f"{settings.STARLING_BASE_URL}{reverse('jobs:list', args=[slug])}{one.address}",
+        url=f"{settings.STARLING_BASE_URL}{reverse('jobs:list', args=[slug])}{view.address}",
     )

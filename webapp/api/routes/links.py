@@ -66,7 +66,7 @@ def list_links(
     """Those that are not revoked, in the order in which they were made. Their secrets are not stored."""
     rows = services.links_of(project)
     ended = services.why_ended(rows, SYSTEM_CLOCK.now())
-    return oldest_first(rows, after, limit, lambda one: LinkShape.of(one, **_shown(one, ended[one.pk])))
+    return oldest_first(rows, after, limit, lambda row: LinkShape.of(row, **_shown(row, ended[row.pk])))
 
 
 @router.post(
@@ -97,13 +97,13 @@ def revoke_link(project: ArchivedEditorsProject, link_id: RowId) -> None:
     services.revoke_link(get_object_or_404(SharedLink, pk=link_id, project=project, revoked_at=None))
 
 
-def _shown(one: SharedLink, ended: str) -> dict[str, Any]:
+def _shown(link: SharedLink, ended: str) -> dict[str, Any]:
     return {
-        "job": one.job_id,
-        "money": one.with_money,
-        "embed_on": one.sites,
-        "made_by": one.created_by and one.created_by.email,
-        "since": one.created_at,
-        "ends_at": one.expires_at,
+        "job": link.job_id,
+        "money": link.with_money,
+        "embed_on": link.sites,
+        "made_by": link.created_by and link.created_by.email,
+        "since": link.created_at,
+        "ends_at": link.expires_at,
         "ended": ended,
     }

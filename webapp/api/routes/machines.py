@@ -68,7 +68,7 @@ def list_machine_tokens(
     """The valid ones, in the order in which they were made. The tokens themselves are not stored."""
     machines.require_hosts(job)
     rows = queries.tokens_of_people(job.pk)
-    return oldest_first(rows, after, limit, lambda one: MachineTokenShape.of(one, made_by=str(one.made_by)))
+    return oldest_first(rows, after, limit, lambda row: MachineTokenShape.of(row, made_by=str(row.made_by)))
 
 
 @router.delete(

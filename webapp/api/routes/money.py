@@ -152,7 +152,7 @@ def _cost_row(row: ReportRow) -> CostRow:
 @router.get("/projects/{slug}/reports", summary="Requested reports")
 def list_reports(project: ViewersProject) -> list[ReportShape]:
     rows = ReportFile.objects.filter(project=project).order_by("-requested_at", "-pk")
-    return [_report(project.slug, one) for one in rows[:50]]
+    return [_report(project.slug, row) for row in rows[:50]]
 
 
 @router.post("/projects/{slug}/reports", response=202, summary="Build a report")
@@ -198,9 +198,11 @@ def _report_in(project: Project, report_id: int) -> ReportFile:
     return report
 
 
-def _report(slug: str, one: ReportFile) -> ReportShape:
-    ready = one.state == FileState.READY
-    return ReportShape.of(one, file=reverse("api_v1:get_report_file", args=[slug, one.pk]) if ready else None)
+def _report(slug: str, file: ReportFile) -> ReportShape:
+    ready = file.state == FileState.READY
+    return ReportShape.of(
+        file, file=reverse("api_v1:get_report_file", args=[slug, file.pk]) if ready else None
+    )
 
 
 def question_of(project: Project, **fields: object) -> Question:

@@ -82,7 +82,7 @@ class ExperimentResult(ExperimentShape):
 @router.get("/figures", summary="The papers' figures and the result of each")
 def list_figures() -> list[FigureShape]:
     """All figures of both papers, also those without a repetition. They belong to the installation."""
-    return [_figure(one) for one in FIGURES]
+    return [_figure(figure) for figure in FIGURES]
 
 
 @router.get("/experiments", summary="Stored experiments")
@@ -101,8 +101,8 @@ def get_experiment(experiment: str) -> ExperimentResult:
         oracle=results.get("oracle", ""),
         can_claim=results.get("can_claim", ""),
         beside=results.get("beside", ""),
-        figures=[_figure(one) for one in figures_of(experiment)],
-        claims=[VerdictShape.of(verdict(one)) for one in results["verdicts"]],
+        figures=[_figure(figure) for figure in figures_of(experiment)],
+        claims=[VerdictShape.of(verdict(claim)) for claim in results["verdicts"]],
         **{name: results.get(name, []) for name in ("arms", "tables", "costs", "made_with")},
         targets=results.get("targets", {}),
     )
@@ -117,14 +117,14 @@ def _experiment(name: str, results: dict[str, Any]) -> dict[str, Any]:
         "runs": results.get("runs"),
         "runs_complete": results.get("runs_complete"),
         "complete": bool(results.get("complete", True)),
-        "verdicts": dict(Counter(one["verdict"] for one in results.get("verdicts", []))),
-        "repeats": [one.key for one in figures_of(name)],
+        "verdicts": dict(Counter(claim["verdict"] for claim in results.get("verdicts", []))),
+        "repeats": [figure.key for figure in figures_of(name)],
         "url": settings.STARLING_BASE_URL + reverse("papers:experiment", args=[name]),
     }
 
 
-def _figure(one: PaperFigure) -> FigureShape:
-    row = pages.figure_row(one)
+def _figure(figure: PaperFigure) -> FigureShape:
+    row = pages.figure_row(figure)
     return FigureShape.of(
-        one, verdict=row.word, leading=row.leading, experiments=[name for name, _ in row.links]
+        figure, verdict=row.word, leading=row.leading, experiments=[name for name, _ in row.links]
     )

@@ -121,9 +121,9 @@ def remove_member(project: ViewersProject, person: Person, member_id: RowId) -> 
     services.remove_member(member_to_remove(person, project, member_id))
 
 
-def _member(person: User, one: Membership) -> MemberShape:
-    return MemberShape.of(one, you=one.user_id == person.pk)
+def _member(person: User, membership: Membership) -> MemberShape:
+    return MemberShape.of(membership, you=membership.user_id == person.pk)
 
 
-def _invitation(one: Invitation) -> InvitationShape:
-    return InvitationShape.of(one, invited_by=one.invited_by and one.invited_by.email)
+def _invitation(invitation: Invitation) -> InvitationShape:
+    return InvitationShape.of(invitation, invited_by=invitation.invited_by and invitation.invited_by.email)

@@ -94,7 +94,7 @@ def _limit(limit_usd: Decimal | None) -> int | None:
 
 def _predicted(what_if: WhatIf) -> PredictionShape:
     end = what_if.end
-    usd = [round(one * PICODOLLARS_PER_USD) for one in (end.usd.p10, end.usd.p50, end.usd.p90)]
+    usd = [round(dollars * PICODOLLARS_PER_USD) for dollars in (end.usd.p10, end.usd.p50, end.usd.p90)]
     return PredictionShape(
         round_no=what_if.points[-1].round_no,
         actors=what_if.actors,

@@ -93,5 +93,5 @@ def get_surface(job: ViewersJob, surface_id: RowId) -> SurfaceResult:
     )
 
 
-def _surface(one: Surface) -> SurfaceShape:
-    return SurfaceShape.of(one, points_asked=one.grid**2)
+def _surface(surface: Surface) -> SurfaceShape:
+    return SurfaceShape.of(surface, points_asked=surface.grid**2)

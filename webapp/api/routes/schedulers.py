@@ -169,7 +169,7 @@ class FineTuning(Request):
 @router.get("/projects/{slug}/schedulers", summary="Schedulers, newest first")
 def list_schedulers(project: ViewersProject, cursor: Cursor = "", limit: Limit = 50) -> Page[SchedulerShape]:
     rows = _schedulers(project)
-    return newest_first(rows, "created_at", cursor, limit, lambda one: _scheduler(project.slug, one))
+    return newest_first(rows, "created_at", cursor, limit, lambda row: _scheduler(project.slug, row))
 
 
 @router.get(_ONE, summary="One scheduler")
@@ -231,7 +231,7 @@ def list_scheduler_trainings(
     rows = queries.trainings_of(project).select_related(
         "version__scheduler", "requested_by", "begin_with__scheduler"
     )
-    return newest_first(rows, "requested_at", cursor, limit, lambda one: _training(project.slug, one))
+    return newest_first(rows, "requested_at", cursor, limit, lambda row: _training(project.slug, row))
 
 
 @router.post(
@@ -290,20 +290,20 @@ def _version_in(project: Project, scheduler_id: str, number: int) -> Version:
     return or_404(queries.version_in(project, f"{scheduler_id}.{number}"), "version")
 
 
-def _scheduler(slug: str, one: Scheduler) -> SchedulerShape:
-    newest = one.newest  # type: ignore[attr-defined]
+def _scheduler(slug: str, scheduler: Scheduler) -> SchedulerShape:
+    newest = scheduler.newest  # type: ignore[attr-defined]
     return SchedulerShape.of(
-        one,
-        newest=None if newest is None else f"{one.pk}.{newest}",
-        url=settings.STARLING_BASE_URL + reverse("schedulers:scheduler", args=[slug, one.pk]),
+        scheduler,
+        newest=None if newest is None else f"{scheduler.pk}.{newest}",
+        url=settings.STARLING_BASE_URL + reverse("schedulers:scheduler", args=[slug, scheduler.pk]),
     )
 
 
-def _version(one: Version) -> VersionShape:
-    spec = one.training.parsed_spec
-    verdict = verdict_of(one.facts, spec)
-    words = {"worth": verdict.worth, "worth_words": verdict.sentence, "chosen": chosen(one.facts)}
-    return VersionShape.of(one, **_task(spec), **words)
+def _version(version: Version) -> VersionShape:
+    spec = version.training.parsed_spec
+    verdict = verdict_of(version.facts, spec)
+    words = {"worth": verdict.worth, "worth_words": verdict.sentence, "chosen": chosen(version.facts)}
+    return VersionShape.of(version, **_task(spec), **words)
 
 
 def _task(spec: AnyAgent) -> dict[str, Any]:
@@ -315,19 +315,19 @@ def _task(spec: AnyAgent) -> dict[str, Any]:
     }
 
 
-def _training(slug: str, one: SchedulerTraining, facts: dict[str, Any] | None = None) -> TrainingShape:
+def _training(slug: str, training: SchedulerTraining, facts: dict[str, Any] | None = None) -> TrainingShape:
     """The training; with facts, its progress."""
-    status, version = status_of(one), getattr(one, "version", None)
+    status, version = status_of(training), getattr(training, "version", None)
     model = TrainingShape if facts is None else TrainingProgress
     return model.of(
-        one,
-        **_task(one.parsed_spec),
+        training,
+        **_task(training.parsed_spec),
         state_words=status.word,
         sentence=status.sentence,
-        episodes_asked=one.spec["episodes"],
-        rehearsals_asked=one.spec["rehearsals"],
-        begun_with=None if one.begin_with is None else one.begin_with.key,
+        episodes_asked=training.spec["episodes"],
+        rehearsals_asked=training.spec["rehearsals"],
+        begun_with=None if training.begin_with is None else training.begin_with.key,
         version=None if version is None else version.key,
         facts=facts,
-        url=settings.STARLING_BASE_URL + reverse("schedulers:training", args=[slug, one.pk]),
+        url=settings.STARLING_BASE_URL + reverse("schedulers:training", args=[slug, training.pk]),
     )

@@ -82,7 +82,7 @@ class ReportScheduleShape(Shape):
 @router.get("/projects/{slug}/schedules", summary="Reports that come by mail")
 def list_schedules(project: ViewersProject) -> list[ReportScheduleShape]:
     today = SYSTEM_CLOCK.now().date()
-    return [_schedule(one["schedule"]) for one in queries.schedules_of(project, today)]
+    return [_schedule(row["schedule"]) for row in queries.schedules_of(project, today)]
 
 
 @router.get(
@@ -173,11 +173,11 @@ def _numbers(members: Any, addresses: Sequence[str]) -> list[int]:
     return [known[address] for address in wanted]
 
 
-def _schedule(one: Schedule) -> ReportScheduleShape:
-    running = one.stopped_at is None
+def _schedule(schedule: Schedule) -> ReportScheduleShape:
+    running = schedule.stopped_at is None
     return ReportScheduleShape.of(
-        one,
-        recipients=queries.readers_of(one),
-        next_day=schedules.next_day(one, SYSTEM_CLOCK.now().date()) if running else None,
-        sendings=one.latest,  # type: ignore[attr-defined]
+        schedule,
+        recipients=queries.readers_of(schedule),
+        next_day=schedules.next_day(schedule, SYSTEM_CLOCK.now().date()) if running else None,
+        sendings=schedule.latest,  # type: ignore[attr-defined]
     )

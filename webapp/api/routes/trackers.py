@@ -57,7 +57,7 @@ class TrackedRunShape(Shape):
 
 @router.get("/projects/{slug}/trackers", summary="Trackers that a project's runs are sent to")
 def list_trackers(project: ViewersProject) -> list[TrackerShape]:
-    return [_shape(one) for one in queries.trackers_of(project)]
+    return [_shape(tracker) for tracker in queries.trackers_of(project)]
 
 
 @router.put("/projects/{slug}/trackers/{kind}", auth=Token("manage"), summary="Set a tracker")
@@ -92,7 +92,7 @@ def remove_tracker(project: OwnersProject, kind: _Kind) -> None:
 
 @router.get("/projects/{slug}/jobs/{job_id}/trackers", summary="A job in trackers")
 def list_tracked_runs(job: ViewersJob) -> list[TrackedRunShape]:
-    return [TrackedRunShape.of(one) for one in queries.runs_of(job)]
+    return [TrackedRunShape.of(run) for run in queries.runs_of(job)]
 
 
 def _shape(tracker: Tracker) -> TrackerShape:

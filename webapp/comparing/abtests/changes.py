@@ -59,9 +59,9 @@ def choices(spec: JobSpec) -> list[tuple[str, list[ChangeChoice]]]:
         ]
         listed.append((title_at(path, [document]), others))
     fields = [
-        ChangeChoice(one.path, f"{one.title}, now {format_value(one.value)}")
-        for one in fields_of(spec).values()
-        if one.path.startswith("training.")
+        ChangeChoice(field.path, f"{field.title}, now {format_value(field.value)}")
+        for field in fields_of(spec).values()
+        if field.path.startswith("training.")
     ]
     listed.append(("One value", fields))
     return [(title, rows) for title, rows in listed if rows]
@@ -100,7 +100,7 @@ def describe_change(spec: JobSpec, change: str) -> FieldChange:
     path = change.partition("=")[0].strip()
     before, after = spec.model_dump(mode="json"), changed(spec, change).model_dump(mode="json")
     titles = variant_titles(path)
-    was, now = (question_of(one).get(path) for one in (before, after))
+    was, now = (question_of(test_side).get(path) for test_side in (before, after))
     old, new = (titles.get(str(value), format_value(value))[:_LONGEST] for value in (was, now))
     return FieldChange(title_at(path, [after, before])[:_LONGEST], old, new)
 

@@ -31,11 +31,11 @@ class ABTestForm(forms.Form):
 
     def __init__(self, data: Any, *, job: Job, spec: JobSpec) -> None:
         super().__init__(data)
-        self._choices = {one.value: one for _, rows in choices(spec) for one in rows}
+        self._choices = {row.value: row for _, rows in choices(spec) for row in rows}
         change, effect, budget = self.fields["change"], self.fields["effect"], self.fields["budget_usd"]
         assert isinstance(change, forms.ChoiceField)
         assert isinstance(effect, forms.ChoiceField)
-        change.choices = [(title, [(one.value, one.title) for one in rows]) for title, rows in choices(spec)]
+        change.choices = [(title, [(row.value, row.title) for row in rows]) for title, rows in choices(spec)]
         plans = [plan_of(job, size) for size in EFFECTS]
         effect.choices = [
             (

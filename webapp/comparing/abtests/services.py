@@ -129,7 +129,7 @@ def start_test(
 
 def _require_room(spec: JobSpec, other: JobSpec, budget_usd: Decimal) -> None:
     """Check that one pair of runs can begin within the budget."""
-    least = sum(each for one in (spec, other) if isinstance(each := launch_budget.least_of(one), int))
+    least = sum(each for side in (spec, other) if isinstance(each := launch_budget.least_of(side), int))
     if picodollars(budget_usd) < max(1, least):
         raise ABTestRefused(
             f"The budget must be at least {display_least_usd(least)}: the first rounds of one pair may cost so much."
@@ -210,7 +210,7 @@ def budgets_of_further_runs(test: ABTest) -> list[Budget]:
     above = {test.budget.pk: test.budget}
     if test.job is not None and (spec := test.job.readable_spec()) is not None:
         with suppress(ChangeRefused):
-            budgets = [_budgets_of(test, one) for one in (spec, changed(spec, test.change))]
+            budgets = [_budgets_of(test, side) for side in (spec, changed(spec, test.change))]
             above |= {pk: budget for pk, budget in budgets[0].items() if pk in budgets[1]}
     return list(above.values())
 

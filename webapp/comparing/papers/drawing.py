@@ -107,7 +107,7 @@ class PaperPanel:
 
     @property
     def sentence(self) -> str:
-        ends = "; ".join(f"{one.name} ends at {one.last:,.3g}" for one in self.lines)
+        ends = "; ".join(f"{line.name} ends at {line.last:,.3g}" for line in self.lines)
         return f"{self.title}: {self.y_words} over {self.x_words}. {ends}."
 
 
@@ -130,10 +130,10 @@ def panel(
     from_zero: bool = True,
 ) -> PaperPanel:
     """Values that lie far apart and above zero are drawn logarithmically, which the axis says."""
-    xs = [x for one in series for x, _ in one.points]
-    ys = [y for one in series for _, y in one.points] + ([] if level is None else [level])
-    ys += [value for one in series for value in (*one.low, *one.high)]
-    logarithmic = min(ys) > 0 and max(ys) / min(ys) > _LOG_FROM and not any(one.low for one in series)
+    xs = [x for curve in series for x, _ in curve.points]
+    ys = [y for curve in series for _, y in curve.points] + ([] if level is None else [level])
+    ys += [value for curve in series for value in (*curve.low, *curve.high)]
+    logarithmic = min(ys) > 0 and max(ys) / min(ys) > _LOG_FROM and not any(curve.low for curve in series)
     x_end = max(xs)
     x_ticks = [tick for tick in nice_ticks(min(0.0, *xs), x_end) if tick <= x_end]
     if logarithmic:
@@ -150,22 +150,22 @@ def panel(
         share = (scale(y) - scale(y_ticks[0])) / (scale(y_ticks[-1]) - scale(y_ticks[0]))
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
-    def outline(one: Series) -> str:
-        if not one.low:
+    def outline(curve: Series) -> str:
+        if not curve.low:
             return ""
-        there = [(x, high) for (x, _), high in zip(one.points, one.high, strict=True)]
-        back = [(x, low) for (x, _), low in zip(one.points, one.low, strict=True)]
+        there = [(x, high) for (x, _), high in zip(curve.points, curve.high, strict=True)]
+        back = [(x, low) for (x, _), low in zip(curve.points, curve.low, strict=True)]
         return svg_points((across(x), up(y)) for x, y in (*there, *reversed(back)))
 
     lines = tuple(
         PaperCurve(
-            one.name,
+            curve.name,
             place,
-            svg_points((across(x), up(y)) for x, y in one.points),
-            outline(one),
-            one.points[-1][1],
+            svg_points((across(x), up(y)) for x, y in curve.points),
+            outline(curve),
+            curve.points[-1][1],
         )
-        for place, one in enumerate(series, start=1)
+        for place, curve in enumerate(series, start=1)
     )
     return PaperPanel(
         title,
@@ -186,7 +186,7 @@ def _rows(series: Sequence[Series], xs: Sequence[float]) -> tuple[tuple[str, ...
     if len(xs) > _MOST_ROWS:
         step = (xs[-1] - xs[0]) / (_MOST_ROWS - 1)
         xs = [xs[0] + step * at for at in range(_MOST_ROWS)]
-    return tuple((f"{x:,.4g}", *(_height_words(one.points, x) for one in series)) for x in xs)
+    return tuple((f"{x:,.4g}", *(_height_words(curve.points, x) for curve in series)) for x in xs)
 
 
 def _height_words(points: Points, x: float) -> str:

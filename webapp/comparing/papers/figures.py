@@ -343,7 +343,7 @@ DRAWINGS = (
 
 def figures_of(name: str) -> list[PaperFigure]:
     """What an experiment or calculation repeats."""
-    return [one for one in FIGURES if name in one.repeated_by]
+    return [figure for figure in FIGURES if name in figure.repeated_by]
 
 
 RESULTS = Path(__file__).resolve().parents[3] / "research" / "results"

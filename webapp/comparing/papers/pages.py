@@ -32,20 +32,20 @@ class FigureRow:
 
 
 def figure_rows(paper: str) -> list[FigureRow]:
-    return [figure_row(one) for one in FIGURES if one.paper == paper]
+    return [figure_row(figure) for figure in FIGURES if figure.paper == paper]
 
 
 def figure_row(figure: PaperFigure) -> FigureRow:
     """`led_by` is the experiment of the leading claim; `differs`: in how many settings it is not the paper's."""
     results = [(name, found) for name in figure.repeated_by if (found := find_result(name)) is not None]
     answers = [
-        (verdict(one), name, found)
+        (verdict(claim), name, found)
         for name, found in results
-        for one in found["verdicts"]
-        if found["kind"] == "calculation" or figure.key in one.get("asked", {}).get("repeats", ())
+        for claim in found["verdicts"]
+        if found["kind"] == "calculation" or figure.key in claim.get("asked", {}).get("repeats", ())
     ]
-    leading = _leading([one for one, _, _ in answers])
-    led_by, declared = next(((name, found) for one, name, found in answers if one is leading), ("", {}))
+    leading = _leading([answer for answer, _, _ in answers])
+    led_by, declared = next(((name, found) for answer, name, found in answers if answer is leading), ("", {}))
     word = leading.word if leading else "on demand" if figure.elsewhere else "shown" if results else "not run"
     ran = [f"{found['runs_complete']} of {found['runs']} runs" for _, found in results if found.get("runs")]
     links = tuple((name, found["title"]) for name, found in results)
@@ -57,8 +57,8 @@ def _leading(answers: Sequence[VerdictRow]) -> VerdictRow | None:
     """The claim that a row shows: the first with a figure. The paper's own claim goes before others, and among those
     and the others the primary one.
     """
-    known = [one for one in answers if one.figure] or list(answers)
-    return min(known, key=lambda one: (not one.paper, not one.primary), default=None)
+    known = [answer for answer in answers if answer.figure] or list(answers)
+    return min(known, key=lambda answer: (not answer.paper, not answer.primary), default=None)
 
 
 def changed_settings(results: dict[str, Any]) -> list[str]:
@@ -69,7 +69,7 @@ def changed_settings(results: dict[str, Any]) -> list[str]:
 
 def others() -> list[dict[str, Any]]:
     """Stored experiments that repeat no figure: our own questions, and whether the machinery is right."""
-    named = {name for one in FIGURES for name in one.repeated_by} | {"not_run"}
+    named = {name for figure in FIGURES for name in figure.repeated_by} | {"not_run"}
     found = [
         (name, results) for name in result_names() if name not in named and (results := find_result(name))
     ]
@@ -78,7 +78,7 @@ def others() -> list[dict[str, Any]]:
             "name": name,
             "title": results.get("title", name),
             "question": results.get("question", ""),
-            "leading": _leading([verdict(one) for one in results["verdicts"]]),
+            "leading": _leading([verdict(claim) for claim in results["verdicts"]]),
             "ran": f"{results['runs_complete']} of {results['runs']} runs" if results.get("runs") else "",
         }
         for name, results in found
@@ -87,18 +87,18 @@ def others() -> list[dict[str, Any]]:
 
 def totals() -> dict[str, Any]:
     """How much of everything that was declared has run."""
-    found = [one for name in result_names() if (one := find_result(name)) and one.get("runs")]
+    found = [results for name in result_names() if (results := find_result(name)) and results.get("runs")]
     return {
-        "runs": sum(one["runs"] for one in found),
-        "complete": sum(one["runs_complete"] for one in found),
-        "hours_left": sum(one.get("processor_s_left", 0.0) for one in found) / 3600,
+        "runs": sum(results["runs"] for results in found),
+        "complete": sum(results["runs_complete"] for results in found),
+        "hours_left": sum(results.get("processor_s_left", 0.0) for results in found) / 3600,
     }
 
 
 def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
     """Everything on one experiment's page."""
-    verdicts = [verdict(one) for one in results["verdicts"]]
-    decided = [one for one in verdicts if one.word != "open"]
+    verdicts = [verdict(claim) for claim in results["verdicts"]]
+    decided = [row for row in verdicts if row.word != "open"]
     arms = results.get("arms", [])
     hours = results.get("processor_s_left", 0.0) / 3600
     return {
@@ -110,14 +110,14 @@ def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
         "accounts": [
             (words, _groups(claims))
             for words, claims in (
-                ("By the paper's own account", [one for one in decided if one.by_paper]),
-                ("By our account, start-ups on and off", [one for one in decided if not one.by_paper]),
+                ("By the paper's own account", [row for row in decided if row.by_paper]),
+                ("By our account, start-ups on and off", [row for row in decided if not row.by_paper]),
             )
             if claims
         ],
-        "lettered": any(one.letter for one in decided),
-        "turned": [one for one in decided if one.turned_by],
-        "open": [one for one in verdicts if one.word == "open"],
+        "lettered": any(row.letter for row in decided),
+        "turned": [row for row in decided if row.turned_by],
+        "open": [row for row in verdicts if row.word == "open"],
         "share": round(100 * results["runs_complete"] / results["runs"]) if results.get("runs") else 100,
         "hours_left": hours,
         "hours": results.get("processor_s", 0.0) / 3600,
@@ -126,10 +126,10 @@ def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
             *actor_panels(arms),
             *ratio_panels(arms),
         ],
-        "tables": [_table(one) for one in results.get("tables", [])],
-        "arms": [one for one in arms if one["seeds_complete"]],
+        "tables": [_table(table) for table in results.get("tables", [])],
+        "arms": [arm for arm in arms if arm["seeds_complete"]],
         "costs": cost_groups(results),
-        "made_with": [_words_of(one) for one in results.get("made_with", [])],
+        "made_with": [_words_of(pair) for pair in results.get("made_with", [])],
     }
 
 
@@ -151,8 +151,8 @@ def targets(results: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _groups(claims: Iterable[VerdictRow]) -> list[tuple[str, list[VerdictRow]]]:
     """Claims by their environments, the primary one first."""
-    ordered = sorted(claims, key=lambda one: not one.primary)
-    return [(name, list(rows)) for name, rows in groupby(ordered, lambda one: one.environments)]
+    ordered = sorted(claims, key=lambda claim: not claim.primary)
+    return [(name, list(rows)) for name, rows in groupby(ordered, lambda claim: claim.environments)]
 
 
 def _words_of(fingerprint: dict[str, Any]) -> str:
@@ -164,15 +164,15 @@ def _words_of(fingerprint: dict[str, Any]) -> str:
 def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -> list[PaperPanel]:
     """Evaluated returns, one panel an environment: the first arms that have run, as declared."""
     panels = []
-    for environment, group in groupby(arms, lambda one: one["environment"]):
+    for environment, group in groupby(arms, lambda arm: arm["environment"]):
         drawn = [
             Series(
-                one["title"],
-                list(zip(one["curve"]["env_steps"], one["curve"]["iqm"], strict=True)),
-                *one["curve"].get("band", ((), ())),
+                arm["title"],
+                list(zip(arm["curve"]["env_steps"], arm["curve"]["iqm"], strict=True)),
+                *arm["curve"].get("band", ((), ())),
             )
-            for one in group
-            if one.get("curve") and one["curve"].get("iqm")
+            for arm in group
+            if arm.get("curve") and arm["curve"].get("iqm")
         ][:_DRAWN]
         if drawn:
             goal = targets.get(environment)
@@ -192,11 +192,11 @@ def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -
 def actor_panels(arms: Sequence[dict[str, Any]]) -> list[PaperPanel]:
     """Numbers of actors by round of the arms that change them."""
     panels = []
-    for environment, group in groupby(arms, lambda one: one["environment"]):
+    for environment, group in groupby(arms, lambda arm: arm["environment"]):
         drawn = [
-            Series(one["title"], list(enumerate(one["actors_by_round"], start=1)))
-            for one in group
-            if len(set(one.get("actors_by_round", ()))) > 1
+            Series(arm["title"], list(enumerate(arm["actors_by_round"], start=1)))
+            for arm in group
+            if len(set(arm.get("actors_by_round", ()))) > 1
         ][:_DRAWN]
         if drawn:
             title = f"Actors by round, {environment}"
@@ -207,15 +207,15 @@ def actor_panels(arms: Sequence[dict[str, Any]]) -> list[PaperPanel]:
 def ratio_panels(arms: Sequence[dict[str, Any]]) -> list[PaperPanel]:
     """R by round, each seed a line, of the first arm in each environment that measured it."""
     panels = []
-    for environment, group in groupby(arms, lambda one: one["environment"]):
-        measured = next((one for one in group if one.get("ratio_by_round")), None)
+    for environment, group in groupby(arms, lambda arm: arm["environment"]):
+        measured = next((arm for arm in group if arm.get("ratio_by_round")), None)
         if measured is None:
             continue
         lines = [
             Series(f"seed {seed}", [(k, value) for k, value in enumerate(values, start=1) if value])
             for seed, values in measured["ratio_by_round"].items()
         ][:_SEEDS_DRAWN]
-        lines = [one for one in lines if one.points]
+        lines = [line for line in lines if line.points]
         if lines:
             title = f"Curvature by round, {environment}, {measured['title']}"
             panels.append(panel(title, lines, x_words="rounds", y_words="R = −λmax / λmin"))
@@ -260,7 +260,7 @@ def table_panel(table: dict[str, Any]) -> PaperPanel | None:
 def cost_groups(results: dict[str, Any]) -> list[dict[str, Any]]:
     """Costs by environment and place, with the most that any policy of scaling could save there."""
     titles = {arm["arm"]: arm["title"] for arm in results.get("arms", [])}
-    places = {one["name"]: one for one in results.get("venues", [])}
+    places = {place["name"]: place for place in results.get("venues", [])}
     rows = results.get("costs", [])
     groups = []
     for environment in dict.fromkeys(row["environment"] for row in rows):

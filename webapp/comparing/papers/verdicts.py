@@ -134,7 +134,7 @@ def _in_short(sentence: str) -> str:
     words, _, readings = sentence.partition("; first readings: ")
     if not readings:
         return sentence
-    names = ", ".join(one.split(" ")[0] for one in readings.split(", ") if one[:1].isalpha())
+    names = ", ".join(reading.split(" ")[0] for reading in readings.split(", ") if reading[:1].isalpha())
     return f"{words} on {names}."
 
 
@@ -163,9 +163,9 @@ def _turned_by(figures: dict[str, Any], word: str, *, ratio: bool) -> Iterator[s
     """What turns the sign or undoes the verdict: other accounts of the same runs, and the clouds' numbers within their
     ranges.
     """
-    for one in figures.get("variants", ()):
-        if one["turned"] or (word in _DECIDED and one["word"] != word):
-            yield f"{one['words']}: {interval_words(one['interval'], ratio=ratio)}, {one['word']}"
+    for variant in figures.get("variants", ()):
+        if variant["turned"] or (word in _DECIDED and variant["word"] != word):
+            yield f"{variant['words']}: {interval_words(variant['interval'], ratio=ratio)}, {variant['word']}"
     over = figures.get("over_draws") or {}
     if over:
         low, high = (_change(over[name]) for name in ("ratio_p10", "ratio_p90"))

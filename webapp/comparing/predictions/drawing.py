@@ -52,7 +52,7 @@ def charts(job: Job, what_if: WhatIf) -> list[PredictionChart]:
         scored = [point for point in what_if.points if point.score is not None]
         line = smoothed([point.score or 0.0 for point in scored])
         band = sorted((what_if.score.p10, what_if.score.p90))
-        words = [format_score(one, score.decimals) for one in band]
+        words = [format_score(end, score.decimals) for end in band]
         drawn.append(
             _chart(
                 f"Training {score.name}",
@@ -115,7 +115,7 @@ def _chart(
     now = past[-1]
     return PredictionChart(
         title=title,
-        past=svg_points(at(*one) for one in past),
+        past=svg_points(at(*point) for point in past),
         fan=svg_points([at(*now), at(until, high), at(until, low)]),
         middle=svg_points([at(*now), at(until, middle)]),
         limit=None if limit is None else at(left, limit)[1],

@@ -26,13 +26,13 @@ def figures(job: Job, what_if: WhatIf) -> list[dict[str, str]]:
         _row(
             "Ends after", *(format_duration(one) for one in (end.time_s.p50, end.time_s.p10, end.time_s.p90))
         ),
-        _row("Costs", *(_usd(one) for one in (end.usd.p50, end.usd.p10, end.usd.p90))),
+        _row("Costs", *(_usd(dollars) for dollars in (end.usd.p50, end.usd.p10, end.usd.p90))),
     ]
     if what_if.score is None:
         rows.append({"what": f"Training {score.name}", "middle": "–", "band": "too early to tell"})
     else:
         low, high = sorted((what_if.score.p10, what_if.score.p90))
-        words = (format_score(one, score.decimals) for one in (what_if.score.p50, low, high))
+        words = (format_score(value, score.decimals) for value in (what_if.score.p50, low, high))
         rows.append(_row(f"Training {score.name}", *words))
     return rows
 

@@ -71,21 +71,21 @@ class DatabaseMailbox:
         self._require_mine()
         now = self._now()
         known = set(
-            self._calls.filter(call_id__in=[one.call_id for one in batch]).values_list("call_id", flat=True)
+            self._calls.filter(call_id__in=[call.call_id for call in batch]).values_list("call_id", flat=True)
         )
-        new = {one.call_id: one for one in batch if one.call_id not in known}
+        new = {call.call_id: call for call in batch if call.call_id not in known}
         rows = PulledCall.objects.bulk_create(
             PulledCall(
                 box_id=self._job_id,
-                call_id=one.call_id,
-                begin_by_unix_s=one.begin_by_unix_s,
-                lease_s=one.lease_s,
-                most_s=one.most_s,
-                most_bytes=one.most_bytes,
-                most_starts=one.most_starts,
+                call_id=call.call_id,
+                begin_by_unix_s=call.begin_by_unix_s,
+                lease_s=call.lease_s,
+                most_s=call.most_s,
+                most_bytes=call.most_bytes,
+                most_starts=call.most_starts,
                 offered_unix_s=now,
             )
-            for one in new.values()
+            for call in new.values()
         )
         Parcel.objects.bulk_create(Parcel(call=row, data=new[row.call_id].request) for row in rows)
         services.offers_on_commit(self._job_id)

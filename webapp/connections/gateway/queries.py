@@ -43,10 +43,10 @@ def machines(job_id: str, now_unix_s: float) -> CallingMachines:
     seen = pullers(job_id)
     here = [one for one in seen if not one.leaving and one.last_seen_unix_s > now_unix_s - PRESENT_S]
     return CallingMachines(
-        called=len({one.unit for one in seen}),
-        present=len({one.unit for one in here}),
+        called=len({puller.unit for puller in seen}),
+        present=len({puller.unit for puller in here}),
         actors=len(here),
-        working=sum(one.call_id is not None for one in here),
+        working=sum(puller.call_id is not None for puller in here),
     )
 
 

@@ -108,11 +108,11 @@ class DatabaseStore:
         of_box = SeenPuller.objects.filter(box_id=box)
         known = {
             name: (seen, leaving)
-            for name, seen, leaving in of_box.filter(name__in=[one.name for one in callers]).values_list(
-                "name", "last_seen_unix_s", "leaving"
-            )
+            for name, seen, leaving in of_box.filter(
+                name__in=[caller.name for caller in callers]
+            ).values_list("name", "last_seen_unix_s", "leaving")
         }
-        new = {one.name: one for one in callers if one.name not in known}
+        new = {caller.name: caller for caller in callers if caller.name not in known}
         welcome = _within_their_limits(box, list(new.values()), now)
         seen = {"box_id": box, "first_seen_unix_s": now, "last_seen_unix_s": now}
         SeenPuller.objects.bulk_create(
@@ -121,7 +121,7 @@ class DatabaseStore:
         )
         if stale := [name for name, (seen, _) in known.items() if seen < now - _SEEN_EVERY_S]:
             of_box.filter(name__in=stale).update(last_seen_unix_s=now)
-        refused = set(new) - {one.name for one in welcome}
+        refused = set(new) - {caller.name for caller in welcome}
         return refused | {name for name, (_, leaving) in known.items() if leaving}
 
     def _now(self) -> float:
@@ -131,9 +131,9 @@ class DatabaseStore:
 def _within_their_limits(box: str, new: Sequence[WaitingPuller], now: float) -> list[WaitingPuller]:
     """The new callers within their token's limit of names."""
     welcome: list[WaitingPuller] = []
-    for token in {one.token for one in new}:
+    for token in {caller.token for caller in new}:
         named = SeenPuller.objects.filter(box_id=box, token=token)
-        callers = [one for one in new if one.token == token]
+        callers = [caller for caller in new if caller.token == token]
         if named.count() + len(callers) > gateway.NAMES_A_TOKEN:
             at_work = PulledCall.objects.filter(box_id=box, state=CallState.LEASED).values("puller")
             silent = named.filter(last_seen_unix_s__lt=now - gateway.FORGOTTEN_AFTER_S)

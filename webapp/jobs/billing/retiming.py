@@ -190,7 +190,7 @@ def _lines(bill: Bill) -> list[Document]:
 
 
 def _rounds(runs: Sequence[RetimedRun]) -> list[Document]:
-    return [{"segment": number} | asdict(one) for number, run in enumerate(runs, 1) for one in run.rounds]
+    return [{"segment": number} | asdict(times) for number, run in enumerate(runs, 1) for times in run.rounds]
 
 
 def _spreads(outcomes: Sequence[TimeAndCost]) -> Document:

@@ -109,7 +109,7 @@ def with_switches(
     """Return `values` over `current`, the values of all controls; a variant chosen there takes over shared values."""
     inherited: dict[str, Any] = {}
     for choice in choices:
-        before, after = (one.get(choice.selector.name) for one in (current, values))
+        before, after = (form_values.get(choice.selector.name) for form_values in (current, values))
         if after is not None:
             inherited |= _inherited_values(choice, before, after, lambda leaf: leaf.name in values)
     return {**current, **inherited, **values}

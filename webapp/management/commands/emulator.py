@@ -163,8 +163,8 @@ def _known(shares: dict[str, float], kinds: Iterable[str]) -> dict[Any, float]:
 
 def _shares(given: list[str], kinds: Set[str]) -> dict[str, float]:
     shares: dict[str, float] = {}
-    for one in given:
-        kind, _, share = one.partition("=")
+    for text in given:
+        kind, _, share = text.partition("=")
         if kind not in kinds:
             raise CommandError(
                 f"There is no fault {kind}; there are: {', '.join(sorted(kinds))}.", returncode=2
@@ -172,5 +172,5 @@ def _shares(given: list[str], kinds: Set[str]) -> dict[str, float]:
         try:
             shares[kind] = float(share)
         except ValueError:
-            raise CommandError(f"{one}: a share is a number between 0 and 1.", returncode=2) from None
+            raise CommandError(f"{text}: a share is a number between 0 and 1.", returncode=2) from None
     return shares

@@ -150,8 +150,8 @@ class Command(LineCommand):
             self.tell(json.dumps(results))
             return
         self.tell(f"{target / name}.md")
-        for one in results["verdicts"]:
-            self.tell(f"{one['verdict']}: {one['claim']} {one['reason']}")
+        for verdict in results["verdicts"]:
+            self.tell(f"{verdict['verdict']}: {verdict['claim']} {verdict['reason']}")
 
     def _run(self, runner: ExperimentRunner, *, as_json: bool, quick: bool) -> None:
         on_stop_signals(runner.stop)

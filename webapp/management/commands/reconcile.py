@@ -58,7 +58,7 @@ class Command(BaseCommand):
                     self.stdout.write(f"{name}: {decision.name}: {word}. {decision.reason}")
             if result.sentence:
                 self.stdout.write(f"{name}: {result.sentence}")
-            elif not any(one.found is not None or one.action != "leave" for one in result.decisions):
+            elif not any(each.found is not None or each.action != "leave" for each in result.decisions):
                 self.stdout.write(f"{name}: no cloud resources are running.")
         if dry_run:
             self.stdout.write("Nothing was changed: this was a dry run.")
@@ -74,13 +74,13 @@ def _document(result: ScanResult) -> dict[str, Any]:
         "problem": result.sentence,
         "things": [
             {
-                "name": one.name,
-                "deed": one.action,
-                "reason": one.reason,
-                "orphaned": one.orphaned,
-                "state": one.registered.state if one.registered else None,
-                "found": one.found is not None,
+                "name": decision.name,
+                "deed": decision.action,
+                "reason": decision.reason,
+                "orphaned": decision.orphaned,
+                "state": decision.registered.state if decision.registered else None,
+                "found": decision.found is not None,
             }
-            for one in result.decisions
+            for decision in result.decisions
         ],
     }

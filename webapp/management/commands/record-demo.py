@@ -56,10 +56,10 @@ class Command(LineCommand):
                     short_films.shoot(store / event.name, file, cpu_s=_CPU_S, within_s=_FILM_WITHIN_S)
                     filmed.add(event.round_no)
             folder.mkdir(parents=True, exist_ok=True)
-            shown = [one for one in judged if one.round_no in filmed]
-            kept = (shown[0], max(shown, key=lambda one: one.score))
-            for one, file_name in zip(kept, FILMS, strict=True):
-                shrink(store / f"{one.round_no}.webp", folder / file_name)
+            shown = [evaluation for evaluation in judged if evaluation.round_no in filmed]
+            kept = (shown[0], max(shown, key=lambda evaluation: evaluation.score))
+            for evaluation, file_name in zip(kept, FILMS, strict=True):
+                shrink(store / f"{evaluation.round_no}.webp", folder / file_name)
         recording = {
             "recorded_on": f"{datetime.now(UTC):%Y-%m-%d}",
             "env_steps": run.summary()["env_steps"],
@@ -90,4 +90,4 @@ def _thinned(curve: Sequence[tuple[int, float]]) -> list[list[float]]:
     """Return at most POINTS points, each the mean of as many rounds."""
     size = -(-len(curve) // POINTS)
     groups = [curve[at : at + size] for at in range(0, len(curve), size)]
-    return [[group[-1][0], round(sum(one for _, one in group) / len(group), 1)] for group in groups]
+    return [[group[-1][0], round(sum(value for _, value in group) / len(group), 1)] for group in groups]

@@ -31,13 +31,13 @@ class Command(LineCommand):
         ways = parser.add_subparsers(dest="what", required=True)
         train = ways.add_parser("train", help="train one; --resume continues an interrupted training")
         search = ways.add_parser("search", help="try settings of the scheduler, and rank them")
-        for one in (train, search):
-            one.add_argument("workload", metavar="PRESET", nargs="?", default="cartpole")
-            one.add_argument("--name", default="")
-            one.add_argument(
+        for command in (train, search):
+            command.add_argument("workload", metavar="PRESET", nargs="?", default="cartpole")
+            command.add_argument("--name", default="")
+            command.add_argument(
                 "--begin-with", default="", metavar="ID", help="fine-tune this one, such as sch_….1"
             )
-            one.add_argument(
+            command.add_argument(
                 "--set",
                 action="append",
                 default=[],
@@ -56,8 +56,8 @@ class Command(LineCommand):
         listed = ways.add_parser("list", help="the project's schedulers")
         show = ways.add_parser("show", help="the facts of one")
         export = ways.add_parser("export", help="one with its weights, as a JSON document")
-        for one in (show, export):
-            one.add_argument("id", help="such as sch_abcdefghij.2")
+        for command in (show, export):
+            command.add_argument("id", help="such as sch_abcdefghij.2")
         export.add_argument("file", type=Path, nargs="?", help="left out: it is written to the output")
         for one in (train, search, listed, show, export):
             one.add_argument("--project", default="", metavar="SLUG", help="left out: the only one there is")

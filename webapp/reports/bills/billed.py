@@ -129,7 +129,7 @@ class BilledCosts:
                     self._paid[scope, payer] = amount, weights[payer]
                 else:
                     self.unmetered.append(Unmetered(scope, bill.provider, payer, amount))
-        self.unmetered.sort(key=lambda one: (one.scope, one.job_id or ""))
+        self.unmetered.sort(key=lambda cell: (cell.scope, cell.job_id or ""))
 
     def __bool__(self) -> bool:
         return bool(self._paid or self.unmetered)

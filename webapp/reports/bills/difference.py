@@ -134,15 +134,15 @@ def far_off(parts: Iterable[CostPart]) -> list[BillDifference]:
     whole = abs(sum(billed.values()))
     differences = [BillDifference(name, metered[name], billed[name]) for name in billed]
     large = [one for one in differences if abs(one.metered - one.billed) * _SMALL > whole]
-    far = [one for one in large if one.is_far]
-    return sorted(far, key=lambda one: -abs(one.metered - one.billed))
+    far = [difference for difference in large if difference.is_far]
+    return sorted(far, key=lambda difference: -abs(difference.metered - difference.billed))
 
 
 def difference_warning(far: list[BillDifference]) -> str:
     """A warning about these differences; empty if there are none."""
     if not far:
         return ""
-    services = "; ".join(one.words for one in far)
+    services = "; ".join(difference.words for difference in far)
     return (
         f"What we metered differs from the clouds' bills by more than 10 %. {services}. Reports use the bill."
     )

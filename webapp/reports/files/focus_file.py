@@ -65,10 +65,10 @@ class JobResources:
             arn = f"arn:aws:lambda:{facts.region}:{account.id}:function:{name}"
             self._function = Resource(arn, name, "Function")
         held = Holding.objects.filter(job_id=facts.id).exclude(provider_id="")
-        for epoch, which, one, name, kind in held.values_list(
+        for epoch, which, provider_id, name, kind in held.values_list(
             "epoch", "facts__resource", "provider_id", "name", "kind"
         ):
-            self._rented[rented(epoch, which)] = Resource(one, name, HoldingKind(kind).label)
+            self._rented[rented(epoch, which)] = Resource(provider_id, name, HoldingKind(kind).label)
 
     def of(self, sku: str, rent: str) -> Resource | None:
         """The resource of a line of this SKU. `rent`: the key from `rented`, empty for a call."""
@@ -120,8 +120,8 @@ def pieces(costs: Costs, on_progress: Callable[[int], None] = lambda rows: None)
         done += read
         resources = JobResources(facts, accounts.get(facts.connection))
         rows: list[list[Any]] = []
-        for (hour, basis, sku, unit, rent), one in sorted(bought.items()):
-            document = _row(facts, accounts, hour, basis, sku, unit, one)
+        for (hour, basis, sku, unit, rent), line_sum in sorted(bought.items()):
+            document = _row(facts, accounts, hour, basis, sku, unit, line_sum)
             document |= _of_resource(resources.of(sku, rent))
             rows.append([harmless_of(document.get(name)) for name in columns])
             if len(rows) == LINES_AT_ONCE:
@@ -165,9 +165,9 @@ def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
         rest = amount
         for line in lines:
             rest -= line["picodollars"]
-            one = bought.setdefault((hour, basis, line["sku"], line["unit"], rent), _Bought())
-            one.picodollars += line["picodollars"]
-            one.quantity += Decimal(line["quantity"])
+            line_sum = bought.setdefault((hour, basis, line["sku"], line["unit"], rent), _Bought())
+            line_sum.picodollars += line["picodollars"]
+            line_sum.quantity += Decimal(line["quantity"])
         if rest:
             bought.setdefault((hour, basis, "", "", rent), _Bought()).picodollars += rest
     return bought, read
@@ -192,11 +192,11 @@ def _row(
     basis: str,
     sku: str,
     unit: str,
-    one: _Bought,
+    line_sum: _Bought,
 ) -> dict[str, Any]:
     start = datetime.fromisoformat(f"{hour}:00:00").replace(tzinfo=UTC)
     month = month_of(start.date())
-    name_it = service_of if one.billed is None else billed_service
+    name_it = service_of if line_sum.billed is None else billed_service
     service = name_it(sku, facts.provider)
     return {
         "BillingPeriodStart": _moment(month.start),
@@ -205,8 +205,8 @@ def _row(
         "ChargePeriodEnd": _moment(start + timedelta(hours=1)),
         **_whose(facts, accounts),
         **_what(facts, service, sku),
-        **_how_much(facts, sku, unit, one),
-        **_own(facts, known_by(basis) if one.billed is None else "billed"),
+        **_how_much(facts, sku, unit, line_sum),
+        **_own(facts, known_by(basis) if line_sum.billed is None else "billed"),
     }
 
 
@@ -265,9 +265,9 @@ def _of_resource(resource: Resource | None) -> dict[str, Any]:
     return {"ResourceId": resource.id, "ResourceName": resource.name, "ResourceType": resource.type}
 
 
-def _how_much(facts: JobFacts, sku: str, unit: str, one: _Bought) -> dict[str, Any]:
-    metered = Decimal(exact_usd(one.picodollars))
-    cost = metered if one.billed is None else Decimal(exact_usd(one.billed))
+def _how_much(facts: JobFacts, sku: str, unit: str, line_sum: _Bought) -> dict[str, Any]:
+    metered = Decimal(exact_usd(line_sum.picodollars))
+    cost = metered if line_sum.billed is None else Decimal(exact_usd(line_sum.billed))
     costs: dict[str, Any] = {
         **dict.fromkeys(("BilledCost", "EffectiveCost"), cost),
         **dict.fromkeys(("ListCost", "ContractedCost"), metered),
@@ -275,7 +275,7 @@ def _how_much(facts: JobFacts, sku: str, unit: str, one: _Bought) -> dict[str, A
     if not sku:
         return costs
     price = _list_price(sku, facts.region)
-    quantity = Decimal(f"{one.quantity.normalize():f}")
+    quantity = Decimal(f"{line_sum.quantity.normalize():f}")
     return {
         **costs,
         **dict.fromkeys(("PricingQuantity", "ConsumedQuantity"), quantity),

@@ -31,8 +31,8 @@ class ReportFormat:
 
 
 FORMATS: dict[str, ReportFormat] = {
-    one.key: one
-    for one in (
+    kind.key: kind
+    for kind in (
         ReportFormat("csv", "CSV", "for anything", ".csv", "text/csv; charset=utf-8", csv_file.pieces),
         ReportFormat(
             *("xlsx", "Excel", "real numbers under a header that stays", ".xlsx"),

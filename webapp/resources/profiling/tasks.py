@@ -103,8 +103,8 @@ class _Work:
         """Measure all calls. `on_run` gets all runs so far and their cost, after each."""
         runs: list[dict[str, Any]] = []
         try:
-            for one in measure_runs(self._plan, platform, weights, name=f"profile{self._profile.pk}"):
-                runs.append(asdict(one))
+            for run in measure_runs(self._plan, platform, weights, name=f"profile{self._profile.pk}"):
+                runs.append(asdict(run))
                 on_run(runs, platform.spend().spent_picodollars)
                 if worker_stop.requested:
                     raise _Stopped("The worker stopped while it was measuring. Measure again.")

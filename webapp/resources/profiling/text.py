@@ -34,10 +34,10 @@ class ProfileResult(NamedTuple):
 def result_of(profile: MemoryProfile) -> ProfileResult:
     sizes = sizes_of(queries.runs_of(profile))
     chosen = choice(sizes)
-    good = [one for one in sizes if not one.failure]
-    fastest_s = min((one.seconds_per_million for one in good), default=0.0)
-    cheapest = min((one.picodollars_per_million for one in good), default=0)
-    rows = [_row(one, chosen, fastest_s, cheapest) for one in sizes]
+    good = [size for size in sizes if not size.failure]
+    fastest_s = min((size.seconds_per_million for size in good), default=0.0)
+    cheapest = min((size.picodollars_per_million for size in good), default=0)
+    rows = [_row(size, chosen, fastest_s, cheapest) for size in sizes]
     # No size is chosen before the end: the next one may be better.
     return ProfileResult(rows, chosen if profile.state == ProfileState.DONE else None)
 

@@ -93,7 +93,7 @@ def _page(
         "form": form,
         "environments": catalogue.ENTRIES.values(),
         "ready": connection is None or bool((connection.test_report or {}).get("ok")),
-        "earlier": [(one, result_of(one).choice) for one in profiles[1:]],
+        "earlier": [(profile, result_of(profile).choice) for profile in profiles[1:]],
         "caution": caution(connection),
         **_cost(connection, form),
         **_result(project, connection, latest),

@@ -82,6 +82,6 @@ def _inference_s(policy: NumpyPolicy, document: Document, seed: int) -> float:
     began_s = time.process_time()
     noise = policy.draw_noise(np.random.Generator(np.random.PCG64(seed)), len(observations), 1)
     acted = [policy.act(observations[t], noise[t]) for t in range(len(observations))]
-    actions, outputs = (np.stack(one) for one in zip(*acted, strict=True))
+    actions, outputs = (np.stack(arrays) for arrays in zip(*acted, strict=True))
     policy.log_probs(outputs, noise, actions)
     return time.process_time() - began_s

@@ -42,7 +42,7 @@ def _together(kind: str, count: int, seconds: float) -> list[float]:
     barrier = context.Barrier(count)
     with ProcessPoolExecutor(count, context, initializer=_meet_at, initargs=(barrier,)) as learners:
         futures = [learners.submit(_learn, kind, seconds) for _ in range(count)]
-        return [one.result() for one in futures]
+        return [future.result() for future in futures]
 
 
 def _meet_at(barrier: Barrier) -> None:

@@ -57,7 +57,7 @@ FAMILIES = (
     _robot("swimmer", "Swimmer"),
     _robot("walker2d", "Walker2d"),
 )
-_BY_CLASS = {f"gymnasium.envs.{one}": family for family in FAMILIES for one in family.classes}
+_BY_CLASS = {f"gymnasium.envs.{class_}": family for family in FAMILIES for class_ in family.classes}
 
 
 def recognise(made: Any) -> tuple[Family | None, str]:
@@ -79,7 +79,7 @@ def recognise(made: Any) -> tuple[Family | None, str]:
         layers.append(type(layer))
         layer = layer.env
     if layer is not base or layers not in ([TimeLimit, OrderEnforcing], [OrderEnforcing], [TimeLimit], []):
-        return None, f"it is wrapped in {', '.join(one.__name__ for one in layers)}"
+        return None, f"it is wrapped in {', '.join(wrapper.__name__ for wrapper in layers)}"
     if getattr(base, "render_mode", None) is not None:
         return None, "it draws itself at each step"
     for owner in (*kind.__mro__, *layers):

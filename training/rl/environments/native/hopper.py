@@ -20,4 +20,4 @@ class Hopper(Balancer):
             return False
         if self._joints.dot(self._joints) + self._qvel.dot(self._qvel) < self._surely:
             return True
-        return all(self._low < one < self._high for one in (*self._joints.tolist(), *self._qvel.tolist()))
+        return all(self._low < value < self._high for value in (*self._joints.tolist(), *self._qvel.tolist()))
