@@ -225,7 +225,7 @@ def test_a_policy_that_reads_returns_is_given_its_whole_range() -> None:
     training = usual.model_copy(update={"scaling": ByReturn(actors=64)})
     found, certainly = forecast(training, LAMBDA, PLENTY), forecast(usual, LAMBDA, PLENTY)
     assert any(
-        "from 1 to 64" in sentence and "episode return mean" in sentence for sentence in found.assumptions
+        "from 1 to 64" in sentence and "depends on score" in sentence for sentence in found.assumptions
     )
     assert found.rounds.p90 > 4 * certainly.rounds.p90
     assert found.minutes.p90 > certainly.minutes.p90
