@@ -1,5 +1,6 @@
 /** Polls the job list's rows every 3 s and replaces only changed ones. The selection stays. */
 import { setElapsed } from "../frame/clocks.js";
+import { fetchMarkup, parseMarkup } from "../frame/polling.js";
 
 const EVERY_MS = 3000;
 const body = document.querySelector("[data-rows]");
@@ -22,19 +23,12 @@ function merge(fresh) {
 }
 
 async function refresh() {
-  if (document.hidden) return;
   const address = new URL(location.href);
   address.searchParams.set("rows", "1");
-  try {
-    const answer = await fetch(address, { headers: { Accept: "text/html" } });
-    if (!answer.ok || answer.redirected) return;
-    const template = document.createElement("template");
-    template.innerHTML = `<table><tbody>${await answer.text()}</tbody></table>`;
-    merge(template.content.querySelector("tbody"));
-    body.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
-  } catch {
-    // Not reachable: the next poll tries again.
-  }
+  const rows = document.hidden ? null : await fetchMarkup(address);
+  if (rows === null) return;
+  merge(parseMarkup(`<table><tbody>${rows}</tbody></table>`).querySelector("tbody"));
+  body.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
 }
 
 function boxes() {

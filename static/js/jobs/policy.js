@@ -1,35 +1,18 @@
 /** The checkpoint tab: polled while a film is being made; films play on request. */
-const AWAITED_MS = 2000;
-const QUIET_MS = 15000;
+import { parseMarkup, startPolling } from "../frame/polling.js";
+
 const place = document.querySelector("[data-policy]");
-const facts = () => place.querySelector("[data-policy-state]").dataset;
+const facts = (root) => root.querySelector("[data-policy-state]").dataset;
 
-/** Replaces only parts that changed and that the user is not using. */
-async function refresh() {
-  if (!document.hidden && !place.hidden) {
-    try {
-      const answer = await fetch(place.dataset.policy, { headers: { Accept: "text/html" } });
-      if (answer.ok && !answer.redirected) exchange(await answer.text());
-    } catch {
-      // No network: the next poll tries again.
-    }
-  }
-  lookAgain();
-}
-
-function exchange(markup) {
-  const fresh = new DOMParser().parseFromString(markup, "text/html").body;
-  const { policyState, policyOver } = fresh.querySelector("[data-policy-state]").dataset;
-  if (policyState === facts().policyState && policyOver === facts().policyOver) return;
+/** Replaces the tab where it changed, and keeps the focus. */
+function take(markup) {
+  const fresh = parseMarkup(markup);
+  const { policyState, policyOver } = facts(fresh);
+  if (policyState === facts(place).policyState && policyOver === facts(place).policyOver) return;
   const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
   place.replaceChildren(...fresh.childNodes);
   const again = focused && [...place.querySelectorAll("[aria-label]")].find((one) => one.ariaLabel === focused);
   if (again) again.focus();
-}
-
-function lookAgain() {
-  if (facts().policyPending === "yes") setTimeout(refresh, AWAITED_MS);
-  else if (facts().policyOver === "no") setTimeout(refresh, QUIET_MS);
 }
 
 place.addEventListener("click", (event) => {
@@ -59,4 +42,9 @@ function play(button, onlyStart = false) {
   words.textContent = playing ? "Play" : "Stop";
 }
 
-lookAgain();
+startPolling({
+  address: () => place.dataset.policy,
+  wanted: () => !place.hidden,
+  everyMs: () => (facts(place).policyPending === "yes" ? 2000 : facts(place).policyOver === "no" && 15000),
+  take,
+});

@@ -1,19 +1,12 @@
 /** Reward surfaces that are being measured grow on the page, point by point. */
 import { exchange } from "../frame/exchange.js";
+import { startPolling } from "../frame/polling.js";
 
-const EVERY_MS = 1500;
+const place = () => document.querySelector("[data-surfaces]");
 
-async function look() {
-  const place = document.querySelector("[data-surfaces]");
-  if (place?.querySelector("[data-waiting]") && !document.hidden) {
-    try {
-      const answer = await fetch(place.dataset.surfaces, { headers: { Accept: "text/html" } });
-      if (answer.ok && !answer.redirected) exchange(place, await answer.text());
-    } catch {
-      // No network: the next poll tries again.
-    }
-  }
-  setTimeout(look, EVERY_MS);
-}
-
-setTimeout(look, EVERY_MS);
+startPolling({
+  address: () => place().dataset.surfaces,
+  wanted: () => place()?.querySelector("[data-waiting]"),
+  everyMs: () => 1500,
+  take: (markup) => exchange(place(), markup),
+});

@@ -1,29 +1,15 @@
 /** Updates the overview while the page is visible: parts that change are fetched and replaced where they differ. */
 import { setElapsed } from "../frame/clocks.js";
 import { exchangeParts, takeToken } from "../frame/exchange.js";
+import { parseMarkup, startPolling } from "../frame/polling.js";
 
-const EVERY_MS = 3000;
 const place = document.querySelector("[data-now]");
 takeToken(place);
 let playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
 setMotion(place);
 
-async function refresh() {
-  // A reader who is at a link, or has the table open, keeps it.
-  if (document.hidden || place.contains(document.activeElement) || place.querySelector("details[open]")) return;
-  const address = new URL(location.href);
-  address.searchParams.set("now", "1");
-  try {
-    const answer = await fetch(address, { headers: { Accept: "text/html" } });
-    if (answer.ok && !answer.redirected) take(await answer.text());
-  } catch {
-    // Not reachable: the next poll tries again.
-  }
-}
-
-function take(text) {
-  const fresh = document.createElement("div");
-  fresh.innerHTML = text;
+function take(markup) {
+  const fresh = parseMarkup(markup);
   takeToken(fresh);
   fresh.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
   setMotion(fresh);
@@ -45,4 +31,12 @@ place.addEventListener("click", (event) => {
   setMotion(place);
 });
 
-setInterval(refresh, EVERY_MS);
+const address = new URL(location.href);
+address.searchParams.set("now", "1");
+startPolling({
+  address: () => address,
+  // A reader who is at a link, or has the table open, keeps it.
+  wanted: () => !place.contains(document.activeElement) && !place.querySelector("details[open]"),
+  everyMs: () => 3000,
+  take,
+});
