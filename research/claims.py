@@ -57,7 +57,22 @@ class NotBelow(FrozenModel):
     environment: str
 
 
-class Cheaper(FrozenModel):
+class ArmComparison(FrozenModel):
+    """An arm over another one, in environments: judged by a 95 % interval, paired by seed. `alike`: equal within
+    `margin`, as an A/A pair must be.
+    """
+
+    arm: str
+    against: tuple[str, ...] = Field(min_length=1, max_length=1)
+    environments: tuple[str, ...] = Field(min_length=1)
+    alike: bool = False
+    margin: float = Field(1.25, gt=1, description="Equal is a ratio between 1 / margin and margin.")
+    paper: str = Field("", description="What the paper says of this.")
+    repeats: Repeats = ()
+    declared: Declared = ""
+
+
+class Cheaper(ArmComparison):
     """Cost to the target, `arm` at `at` over `against` at `against_at`: below 1 with its whole 95 % interval.
 
     Geometric mean over `environments`, paired by seed. Several in `against`: for each seed the cheapest of them on all
@@ -66,11 +81,9 @@ class Cheaper(FrozenModel):
     """
 
     kind: Literal["cheaper"] = "cheaper"
-    arm: str
     at: str
     against: tuple[str, ...] = Field(min_length=1)
     against_at: str
-    environments: tuple[str, ...] = Field(min_length=1)
     label: Label
     measure: Literal["dollars", "seconds"] = "dollars"
     accounting: Literal["bill", "paper"] = "bill"
@@ -78,39 +91,26 @@ class Cheaper(FrozenModel):
     until: Literal["target", "end"] = Field(
         "target", description="What is paid: until the target is reached, or for all rounds."
     )
-    alike: bool = False
-    margin: float = Field(1.25, gt=1, description="Equal is a ratio between 1 / margin and margin.")
     primary: bool = Field(
         False, description="The experiment's one question: shown first, and not corrected for the others."
     )
     over_draws: bool = Field(False, description="Judged over draws without being primary.")
-    paper: str = Field("", description="What the paper says of this.")
     paper_value: float | None = Field(None, gt=0, description="The same as a ratio, where it is a number.")
-    repeats: Repeats = ()
-    declared: Declared = ""
 
 
-class Higher(FrozenModel):
+class Higher(ArmComparison):
     """The final evaluation's return after all rounds, `arm` over `against`: above 1 with its whole 95 % interval.
 
     Geometric mean over `environments` of the ratio of IQMs, paired by seed. `alike`: equal within `margin`.
     """
 
     kind: Literal["higher"] = "higher"
-    arm: str
-    against: tuple[str, ...] = Field(min_length=1, max_length=1)
-    environments: tuple[str, ...] = Field(min_length=1)
     label: Label = "L"
-    alike: bool = False
-    margin: float = Field(1.25, gt=1)
     primary: bool = False
-    paper: str = ""
     paper_value: float | None = Field(None, gt=0)
-    repeats: Repeats = ()
-    declared: Declared = ""
 
 
-class HigherInTime(FrozenModel):
+class HigherInTime(ArmComparison):
     """The evaluated return when the quicker side has done all its rounds, `arm` over `against`: above 1 with its whole
     95 % interval. By the runs' own clocks, without evaluations and the start of machines.
 
@@ -118,19 +118,11 @@ class HigherInTime(FrozenModel):
     """
 
     kind: Literal["higher_in_time"] = "higher_in_time"
-    arm: str
-    against: tuple[str, ...] = Field(min_length=1, max_length=1)
-    environments: tuple[str, ...] = Field(min_length=1)
     label: Label = "T"
-    alike: bool = False
-    margin: float = Field(1.25, gt=1)
-    paper: str = ""
     paper_value: float | None = Field(None, gt=0)
-    repeats: Repeats = ()
-    declared: Declared = ""
 
 
-class Sooner(FrozenModel):
+class Sooner(ArmComparison):
     """What all rounds take by the runs' own clocks, `arm` over `against`: below 1 with its whole 95 % interval.
 
     For runs whose weights depend on timing: they are timed where they were trained. Where both sides rent the same
@@ -140,34 +132,21 @@ class Sooner(FrozenModel):
     """
 
     kind: Literal["sooner"] = "sooner"
-    arm: str
-    against: tuple[str, ...] = Field(min_length=1, max_length=1)
-    environments: tuple[str, ...] = Field(min_length=1)
     label: Label = "T"
     startup: bool = True
-    alike: bool = False
-    margin: float = Field(1.25, gt=1)
-    paper: str = ""
     paper_value: float | None = Field(None, gt=0)
-    repeats: Repeats = ()
 
 
-class Better(FrozenModel):
+class Better(ArmComparison):
     """Return at equal dollars, as a share of the target: the paired difference is above 0 with its whole interval."""
 
     kind: Literal["better"] = "better"
-    arm: str
     at: str
     against: tuple[str, ...] = Field(min_length=1)
     against_at: str
-    environments: tuple[str, ...] = Field(min_length=1)
     label: Label = "L"
     meter: Meter = "evaluation"
-    alike: bool = False
     margin: float = Field(0.2, gt=0, description="Equal is a difference of at most this share of the target.")
-    paper: str = ""
-    repeats: Repeats = ()
-    declared: Declared = ""
 
 
 class RanksForks(FrozenModel):
@@ -222,8 +201,4 @@ def arms_in(claim: Claim) -> set[str]:
 
 
 def environments_in(claim: Claim) -> tuple[str, ...]:
-    return (
-        claim.environments
-        if isinstance(claim, Cheaper | Higher | HigherInTime | Sooner | Better)
-        else (claim.environment,)
-    )
+    return claim.environments if isinstance(claim, ArmComparison) else (claim.environment,)
