@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from PIL import Image
 
 import client as starling
 from tests import nightly
@@ -127,6 +128,13 @@ def test_the_workflow_calls_what_a_person_would() -> None:
     steps = [step.get("run") for job in workflow["jobs"].values() for step in job["steps"]]
     assert ".ci/run" in steps
     assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+def test_the_picture_that_the_readme_opens_with_moves_and_is_small() -> None:
+    picture = re.findall(r"^!\[.+\]\((\S+)\)$", (ROOT / "README.md").read_text(), re.MULTILINE)[0]
+    with Image.open(ROOT / picture) as moving:
+        assert getattr(moving, "n_frames", 1) > 20
+    assert (ROOT / picture).stat().st_size < 1_000_000
 
 
 def test_every_promise_names_a_test_that_exists() -> None:
