@@ -18,7 +18,7 @@ from webapp.alerts.models import About, Alert, AlertKind, AlertState, Severity
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
 from webapp.job_states import Observed
-from webapp.jobs.charts.figures import SPENT, spent_picodollars
+from webapp.jobs.billing.burn_rate import burn_of
 from webapp.jobs.models import Event, EventKind, Job, Round
 from webapp.money.models import Charge, ChargeState, LaunchForecast
 from webapp.money.queries import cap_of
@@ -121,9 +121,7 @@ def findings(facts: Facts) -> list[Anomaly]:
 _CALLS_WINDOW = timedelta(minutes=5)
 _STEPS_WINDOW = timedelta(minutes=10)
 _EVENTS_LOOKED_AT = 5_000
-_ROUNDS_LOOKED_AT = 500
 _ROUNDS_OF_CALLS = 50
-_LEAST_ROUNDS = 3
 
 
 def scan_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
@@ -175,13 +173,16 @@ def facts_of(job: Job, now: datetime, open_kinds: frozenset[str] = frozenset()) 
         round_no__gte=job.round_no - _ROUNDS_OF_CALLS,
         resolved_at__gte=now - _CALLS_WINDOW,
     )
+    burn = burn_of(job)
     return Facts(
         name=job.name,
         limit_picodollars=job.account.limit_picodollars,
         cap_picodollars=cap_of(job.account, now).total,
         unreal=bool(job.unreal),
         expected_picodollars_per_s=expected_rate(job),
-        burn_picodollars_per_s=burn_rate(job),
+        burn_picodollars_per_s=burn.rate.ratio
+        if burn is not None and burn.rate.over >= BURN_WINDOW_S
+        else None,
         failed_calls=recent.count(),
         settled_calls=settled.count(),
         spent_since_steps_picodollars=_spent_without_steps(job, now),
@@ -195,25 +196,6 @@ def expected_rate(job: Job) -> float | None:
     if row is None or row["time_p50_s"] <= 0:
         return None
     return float(row["cost_p50_picodollars"] / row["time_p50_s"])
-
-
-def burn_rate(job: Job) -> float | None:
-    """Picodollars a second over the last rounds, at least five minutes of the platform's time. None if too few."""
-    rows = Round.objects.filter(job=job).order_by("-round_no")[:_ROUNDS_LOOKED_AT]
-    last: tuple[float, int] | None = None
-    for number, (started_s, total_s, booked, accrued) in enumerate(
-        rows.values_list("report__started_s", "report__total_s", *SPENT)
-    ):
-        spent = spent_picodollars(booked, accrued)
-        if spent is None:
-            return None
-        if last is None:
-            last = (started_s + total_s, spent)
-        span_s = last[0] - (started_s + total_s)
-        if number >= _LEAST_ROUNDS and span_s >= BURN_WINDOW_S:
-            rate: float = (last[1] - spent) / span_s
-            return rate
-    return None
 
 
 def _spent_without_steps(job: Job, now: datetime) -> int:

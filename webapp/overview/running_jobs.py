@@ -18,7 +18,7 @@ from webapp.accounts.models import Project
 from webapp.formatting import Pill, display_usd, format_rough_duration, format_score, plural
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.billing.bill_panel import job_cap
-from webapp.jobs.billing.burn_rate import burns_of
+from webapp.jobs.billing.burn_rate import Burn, burns_of, outlooks_of
 from webapp.jobs.charts.sparklines import polyline, scores_of
 from webapp.jobs.list.seed_rows import Seeds, fold_seeds
 from webapp.jobs.models import Job
@@ -33,7 +33,7 @@ LOOKED_AT = 200
 
 @dataclass(frozen=True)
 class Running:
-    """One running job. `left`: its remaining time as text; empty if its spec does not end it by steps."""
+    """One running job. `left`: its remaining time as text; empty if unknown, or if only money ends it."""
 
     job: Job
     state: Pill
@@ -61,11 +61,11 @@ def running(project: Project) -> list[Running]:
         .defer("summary", "note")
     )
     jobs = list(rows.order_by(moving, "-created_at")[:SHOWN])
-    scores = scores_of(jobs)
-    return [_running(job, scores[job.pk]) for job in jobs]
+    scores, outlooks = scores_of(jobs), outlooks_of(jobs)
+    return [_running(job, scores[job.pk], outlooks.get(job.pk)) for job in jobs]
 
 
-def _running(job: Job, scores: Sequence[tuple[int, float]]) -> Running:
+def _running(job: Job, scores: Sequence[tuple[int, float]], outlook: Burn | None) -> Running:
     account = job.account
     spent, limit = account.spent_picodollars + account.overrun_picodollars, account.limit_picodollars
     score = job.declaration.score
@@ -85,16 +85,8 @@ def _running(job: Job, scores: Sequence[tuple[int, float]]) -> Running:
         limit=limit,
         free=job_cap(job).free,
         spent_and_reserved=min(100.0, 100 * (spent + account.reserved_picodollars) / limit),
-        left=_left(job),
+        left=format_rough_duration(outlook.done.in_s) if outlook and outlook.done else "",
     )
-
-
-def _left(job: Job) -> str:
-    wanted = job.training_facts.progress_limit
-    if not wanted or not job.total_progress or not job.platform_s or job.observed != Observed.RUNNING:
-        return ""
-    seconds = job.platform_s * max(0, wanted - job.total_progress) / job.total_progress
-    return format_rough_duration(seconds)
 
 
 @dataclass(frozen=True)

@@ -163,10 +163,10 @@ def _charges(job: Job, count: int, usd: float, steps: int, at: Any = NOW) -> Non
 
 def test_burn_is_taken_over_five_minutes_of_the_platforms_time(job: Job) -> None:
     _rounds(job, 0.001, 290)
-    assert anomalies.burn_rate(job) is None
+    assert anomalies.facts_of(job, NOW).burn_picodollars_per_s is None
     Round.objects.all().delete()
     _rounds(job, 0.001, 400)
-    assert anomalies.burn_rate(job) == pytest.approx(0.001 * USD)
+    assert anomalies.facts_of(job, NOW).burn_picodollars_per_s == pytest.approx(0.001 * USD)
 
 
 def test_what_spending_is_compared_with_is_the_forecast_that_its_user_saw(

@@ -69,7 +69,7 @@ def charts(job: Job, what_if: WhatIf) -> list[PredictionChart]:
     drawn.append(
         _chart(
             "Spent",
-            [(0.0, 0.0), *((point.time_s, point.usd) for point in what_if.points)],
+            [(0.0, 0.0), *((point.at_s, point.usd) for point in what_if.points)],
             (what_if.end.time_s.p50, usd.p10, usd.p50, usd.p90),
             words=lambda value: format_axis_usd(round(value * PICODOLLARS_PER_USD)),
             first="0 s",

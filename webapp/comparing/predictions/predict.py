@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 from statistics import fmean, median, pstdev
-from typing import NamedTuple
 
 from django.db.models import Avg, F, Q, Sum
 
@@ -28,8 +27,7 @@ from training.scaling.fixed import Fixed
 from training.statistics.curve_forecast import CurveBand, predict_score, smoothed
 from training.tasks.kinds import task_of
 from webapp.job_states import ACTIVE, Observed
-from webapp.jobs.billing.burn_rate import at_this_pace
-from webapp.jobs.charts.figures import SCORE, SPENT, spent_picodollars
+from webapp.jobs.billing.burn_rate import JobPoint, at_this_pace, read_points
 from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.models import Job, Round
 from webapp.jobs.spec import JobSpec
@@ -40,7 +38,6 @@ from webapp.money.services import LimitTooLow, check_lower_limit
 POINTS = 300
 ROUNDS_AT_LEAST = 6
 _RATES_OVER = 40
-_LEAST_DOUBT = 0.01
 _LONGER = 100
 _LENGTHS = ("env_steps", "samples", "epochs", "rounds", "minutes")
 _WITHOUT_LIMIT = Decimal(1_000_000)
@@ -48,22 +45,6 @@ _WITHOUT_LIMIT = Decimal(1_000_000)
 
 class NoPrediction(ValueError):
     """The job cannot be predicted. The text says why."""
-
-
-class JobPoint(NamedTuple):
-    """A job after a round: totals, the round's actors, and its score (None if it showed none)."""
-
-    round_no: int
-    steps: float
-    started_s: float
-    took_s: float
-    usd: float
-    actors: int
-    score: float | None
-
-    @property
-    def time_s(self) -> float:
-        return self.started_s + self.took_s
 
 
 @dataclass(frozen=True)
@@ -136,33 +117,8 @@ def points_of(job: Job) -> list[JobPoint]:
     """Return the job after each round, or after every n-th and its last rounds."""
     every = (F("job__round_no") + POINTS) / POINTS
     recent = Q(round_no__gt=job.round_no - _RATES_OVER)
-    rows = (
-        Round.objects.filter(job=job)
-        .annotate(left=F("round_no") % every)
-        .filter(Q(left=0) | recent)
-        .order_by("round_no")
-        .values_list(
-            "round_no",
-            "report__total_env_steps",
-            "report__started_s",
-            "report__total_s",
-            *SPENT,
-            "report__actors",
-            SCORE,
-        )
-    )
-    return [
-        JobPoint(
-            number,
-            steps,
-            started,
-            took,
-            (spent_picodollars(booked, accrued) or 0) / PICODOLLARS_PER_USD,
-            actors,
-            score,
-        )
-        for number, steps, started, took, booked, accrued, actors, score in rows
-    ]
+    rounds = Round.objects.filter(job=job).annotate(left=F("round_no") % every)
+    return read_points(rounds.filter(Q(left=0) | recent)).get(job.pk, [])
 
 
 def _progress(
@@ -190,15 +146,15 @@ def _progress(
     )
     every = spec.training.evaluation.every_rounds
     pauses = [
-        after.started_s - before.time_s
+        after.started_s - before.at_s
         for before, after in pairwise(points)
         if before.round_no % every == 0 and after.round_no == before.round_no + 1
     ]
     return JobProgress(
         steps=last.steps,
         rounds=last.round_no,
-        time_s=last.time_s,
-        spent_usd=paid["whole"] / PICODOLLARS_PER_USD + rent * last.time_s,
+        time_s=last.at_s,
+        spent_usd=paid["whole"] / PICODOLLARS_PER_USD + rent * last.at_s,
         seconds_a_step=typical(rates) if rates else 0.0,
         usd_a_step=paid["recent"] / PICODOLLARS_PER_USD / steps,
         steps_a_round=steps / max(1, last.round_no - first.round_no),
@@ -226,8 +182,8 @@ def _doubt(rates: Sequence[float]) -> float:
     """Return the error of the rate of time as a share, from its variation between rounds without the slowest tenth."""
     kept = sorted(rates)[: max(2, len(rates) - max(1, len(rates) // 10))]
     if len(kept) < 2 or not fmean(kept):
-        return _LEAST_DOUBT
-    return max(_LEAST_DOUBT, pstdev(kept) / fmean(kept) / float(len(kept) ** 0.5))
+        return 0.0
+    return pstdev(kept) / fmean(kept) / float(len(kept) ** 0.5)
 
 
 def _change(

@@ -13,17 +13,17 @@ from itertools import pairwise, takewhile
 from math import ceil, sqrt
 from operator import attrgetter
 from statistics import fmean, stdev
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from training.statistics.few_seeds import student_t
 from training.tasks.training import TrainingFacts
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd, format_day, format_moment, format_rough_duration
 from webapp.job_states import Observed
-from webapp.jobs.charts.figures import SPENT, spent_picodollars
+from webapp.jobs.charts.figures import SCORE, SPENT, spent_picodollars
 from webapp.jobs.models import Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.budget_chain import headroom, lock_budgets, period_end, roll_over
@@ -41,12 +41,8 @@ _SURE = 0.8
 _LEAST_DOUBT = 0.02
 _LEAST_PIECES_AHEAD = 0.25
 _FIGURES = (
-    "round_no",
-    "report__started_s",
-    "report__total_s",
+    *("round_no", "report__total_env_steps", "report__started_s", "report__total_s", "report__actors", SCORE),
     *SPENT,
-    "report__total_env_steps",
-    "report__actors",
 )
 
 
@@ -62,6 +58,11 @@ class BurnPace:
     spread: float = 0.0
     pieces: int = 1
     piece: float = 1.0
+
+    @property
+    def over(self) -> float:
+        """How much of the other figure all pieces have."""
+        return self.pieces * self.piece
 
     def doubt(self, ahead: float) -> float:
         """Return the error of what comes with the next `ahead`, as a share and with 80 % probability.
@@ -86,8 +87,8 @@ class JobEnd:
 
 @dataclass(frozen=True)
 class Burn:
-    """Picodollars a second of platform time, and what has been spent. Times count from the last round. `done` is None
-    if only money ends the job."""
+    """Picodollars a second of platform time, and what has been spent. Times count from the last round. `limit_in_s` is
+    None for a job that spends nothing, `done` if only money ends the job."""
 
     rate: BurnPace
     spent: int
@@ -114,82 +115,88 @@ def burn_of(job: Job) -> Burn | None:
 
 def burns_of(jobs: Iterable[Job]) -> dict[str, Burn]:
     """Return the burn rate by job id, without jobs that have none; two queries for any number of jobs."""
+    return {pk: burn for pk, burn in outlooks_of(jobs).items() if burn.limit_in_s is not None}
+
+
+def outlooks_of(jobs: Iterable[Job]) -> dict[str, Burn]:
+    """Return the same, with jobs that spend nothing."""
     running = {job.pk: job for job in jobs if job.observed == Observed.RUNNING}
     latest = {pk: range(job.round_no, job.round_no - ROUNDS_LOOKED_AT, -1) for pk, job in running.items()}
-    known = {pk: points for pk, points in _points(latest).items() if len(points) >= ROUNDS_AT_LEAST}
+    known = {pk: points for pk, points in _latest(latest).items() if len(points) >= ROUNDS_AT_LEAST}
     wider = {}
     for pk, points in known.items():
         span_s = points[-1].at_s - points[0].at_s
         if 0 < span_s < LEAST_SPAN_S and points[0].round_no > 1:
             stride, last = ceil(LEAST_SPAN_S / span_s), running[pk].round_no
             wider[pk] = range(last, last - ROUNDS_LOOKED_AT * stride, -stride)
-    known |= _points(wider)
+    known |= _latest(wider)
     burns = {
         pk: _burn(points, running[pk].account, running[pk].training_facts) for pk, points in known.items()
     }
     return {pk: burn for pk, burn in burns.items() if burn is not None}
 
 
-class _Point(NamedTuple):
-    """A job's progress after a round. `spent` includes rent that was not booked yet."""
+class JobPoint(NamedTuple):
+    """A job after a round: its totals, and the round's actors and score. `spent` includes rent that is not booked."""
 
     round_no: int
-    at_s: float
-    spent: int
-    steps: int
+    steps: float
+    started_s: float
+    took_s: float
     actors: int
+    score: float | None
+    spent: int
 
-
-class AtWork(Protocol):
     @property
-    def actors(self) -> int: ...
+    def at_s(self) -> float:
+        return self.started_s + self.took_s
+
+    @property
+    def usd(self) -> float:
+        return self.spent / PICODOLLARS_PER_USD
 
 
-Rounds = TypeVar("Rounds", bound=AtWork)
-
-
-def at_this_pace(points: Sequence[Rounds]) -> Sequence[Rounds]:
+def at_this_pace(points: Sequence[JobPoint]) -> Sequence[JobPoint]:
     """Return the last points with about as many actors as the last one: they say how the job goes on."""
     now = max(1, points[-1].actors)
     kept = takewhile(lambda point: 0.67 <= point.actors / now <= 1.5, reversed(points[:-1]))
     return points[-1 - sum(1 for _ in kept) :]
 
 
-def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
-    """Return the points by job."""
-    wanted, points = Q(), defaultdict[str, list[_Point]](list)
+def read_points(rounds: QuerySet[Round]) -> dict[str, list[JobPoint]]:
+    """Return the points of rounds by job."""
+    found = defaultdict[str, list[JobPoint]](list)
+    for pk, *figures, booked, accrued in rounds.order_by("round_no").values_list("job_id", *_FIGURES):
+        found[pk].append(JobPoint(*figures, spent_picodollars(booked, accrued) or 0))
+    return found
+
+
+def _latest(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[JobPoint]]:
+    wanted = Q()
     for pk, round_nos in rounds.items():
         wanted |= Q(job_id=pk, round_no__in=list(round_nos))
-    if not wanted:
-        return points
-    rows = Round.objects.filter(wanted).order_by("round_no")
-    for pk, round_no, started_s, total_s, booked, accrued, steps, actors in rows.values_list(
-        "job_id", *_FIGURES
-    ):
-        if (spent := spent_picodollars(booked, accrued)) is not None:
-            points[pk].append(_Point(round_no, started_s + total_s, spent, steps, actors or 0))
-    return points
+    return read_points(Round.objects.filter(wanted)) if wanted else {}
 
 
-def _burn(points: Sequence[_Point], account: Account, training: TrainingFacts) -> Burn | None:
+def _burn(points: Sequence[JobPoint], account: Account, training: TrainingFacts) -> Burn | None:
     recent = at_this_pace(points)  # few where a policy changes the actors all the time
     if len(recent) >= ROUNDS_AT_LEAST:
         points = recent
     first, last = points[0], points[-1]
     spent = max(account.spent_picodollars + account.overrun_picodollars, last.spent)
-    if last.at_s <= first.at_s or last.spent <= first.spent:
+    if last.at_s <= first.at_s:
         return None
     rate = _pace(points, _spent, _at_s)
     left = account.limit_picodollars - spent
     return Burn(
         rate=rate,
         spent=spent,
-        limit_in_s=max(0.0, left / rate.ratio),
+        limit_in_s=max(0.0, left / rate.ratio) if rate.ratio > 0 else None,
         done=_done(points, spent, training),
     )
 
 
-def _done(points: Sequence[_Point], spent: int, training: TrainingFacts) -> JobEnd | None:
+def _done(points: Sequence[JobPoint], spent: int, training: TrainingFacts) -> JobEnd | None:
     """Return the end by the stop rule that is met first; None if none is known."""
     last, ends = points[-1], []
     rules = (
@@ -214,17 +221,17 @@ def _done(points: Sequence[_Point], spent: int, training: TrainingFacts) -> JobE
     )
 
 
-_Figure = Callable[[_Point], float]
+_Figure = Callable[[JobPoint], float]
 _spent, _at_s, _steps, _round_no = (attrgetter(name) for name in ("spent", "at_s", "steps", "round_no"))
 
 
-def _pace(points: Sequence[_Point], of: _Figure, per: _Figure) -> BurnPace:
+def _pace(points: Sequence[JobPoint], of: _Figure, per: _Figure) -> BurnPace:
     """Return how much of a figure comes with one of another. The last one must have grown."""
     ratio = (of(points[-1]) - of(points[0])) / (per(points[-1]) - per(points[0]))
     size = max(1, (len(points) - 1) // _PIECES)
     pairs = [pair for pair in pairwise(points[::-size][::-1]) if per(pair[1]) > per(pair[0])]
     if len(pairs) < 2 or not ratio:
-        return BurnPace(ratio)
+        return BurnPace(ratio, piece=per(points[-1]) - per(points[0]))
     ratios = [(of(after) - of(before)) / (per(after) - per(before)) for before, after in pairs]
     piece = fmean(per(after) - per(before) for before, after in pairs)
     spread = student_t(_SURE, len(pairs) - 1) * stdev(ratios) / ratio

@@ -10,6 +10,7 @@ import pytest
 from tests.factories import FixedClock, evaluated, make_job, make_running_job, make_spec, round_finished
 from tests.figures import figures_in
 from tests.webapp.jobs.billing.spending_jobs import NOON, endless_spec, running_job
+from webapp.formatting import format_rough_duration
 from webapp.jobs.billing.burn_rate import (
     PACE_MAY_CHANGE,
     Burn,
@@ -19,6 +20,7 @@ from webapp.jobs.billing.burn_rate import (
     burn_of,
     forecast_spending,
     meets_at,
+    outlooks_of,
 )
 from webapp.jobs.list.run_table import find_jobs, order_of
 from webapp.jobs.models import Job
@@ -27,6 +29,7 @@ from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import change_budget, create_budget
 from webapp.money.models import Budget, Crossing
 from webapp.money.services import raise_limit
+from webapp.overview.running_jobs import running
 
 USD = 10**12
 
@@ -90,6 +93,17 @@ def test_a_job_that_is_done_before_says_so() -> None:
         10, USD // 1000, spec=make_spec(training__stop={"env_steps": 256 * 110, "rounds": None})
     )
     assert figures_in(forecast_spending(job, NOON)["burn"]) == ["$3.60", "12:01", "$0.110", "$0.00420"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("each", [USD // 1000, 0])
+def test_the_overview_says_the_same_of_a_jobs_end_even_if_it_spends_nothing(each: int) -> None:
+    job = running_job(10, each, spec=make_spec(training__stop={"rounds": 70, "env_steps": None}))
+    done = outlooks_of([job])[job.pk].done
+    assert done is not None
+    assert done.in_s == pytest.approx(60)
+    (row,) = running(job.project)
+    assert row.left == format_rough_duration(done.in_s)
 
 
 @pytest.mark.django_db
