@@ -46,6 +46,18 @@ CHANGED_ON_PURPOSE: tuple[tuple[str, str], ...] = (
     ),
     (_LINES_OF_BILLS, "DROP TABLE reports_billedline"),
     (_LINES_OF_BILLS, "ALTER TABLE lines_of_bills RENAME TO reports_billedline"),
+    *(
+        ("The report of a round is stored once, in its event.", statement)
+        for statement in (
+            "ALTER TABLE jobs_event ADD COLUMN round_no bigint",
+            "ALTER TABLE jobs_event ADD COLUMN epoch bigint",
+            "UPDATE jobs_event SET round_no = jobs_round.round_no, epoch = jobs_round.epoch FROM jobs_round WHERE"
+            " jobs_event.id = (SELECT max(id) FROM jobs_event AS event WHERE event.kind = 'round' AND"
+            " event.job_id = jobs_round.job_id AND"
+            " CAST(event.payload -> 'report' ->> 'round_no' AS bigint) = jobs_round.round_no)",
+            "DROP TABLE jobs_round",
+        )
+    ),
     (
         "A session's row has the hash of its key.",
         "UPDATE django_session SET session_key = '1716798aa372a6c3084b30466a76e236bcfbc64c'"

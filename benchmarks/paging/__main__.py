@@ -24,10 +24,11 @@ from django.test import Client
 from django.utils import timezone
 
 from rig.rounds import round_finished
+from rig.stored_rounds import store_rounds
 from webapp.accounts import services as accounts
 from webapp.job_states import Observed
 from webapp.jobs.form.presets import presets
-from webapp.jobs.models import Job, JobGroup, Round
+from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.services import submit_job
 from webapp.money.models import Account
 
@@ -98,11 +99,7 @@ def _group(project: object, jobs: list[Job]) -> int:
     )
     group.jobs.set(jobs)
     for job in jobs:
-        rows = [
-            Round(job=job, round_no=no, epoch=1, at=job.since, report=_report(no))
-            for no in range(1, _ROUNDS + 1)
-        ]
-        Round.objects.bulk_create(rows, batch_size=500)
+        store_rounds(job, [_report(no) for no in range(1, _ROUNDS + 1)], job.since)
     return group.pk
 
 

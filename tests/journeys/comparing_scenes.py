@@ -6,6 +6,7 @@ import math
 import random
 from datetime import timedelta
 
+from rig.stored_rounds import store_rounds
 from tests.journeys.scenes import USD, put, round_report, spend, submitted
 from training.rl.algorithms import AnyAlgorithm
 from training.rl.algorithms.a2c import A2C
@@ -14,7 +15,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
 from webapp.jobs.list import actions
 from webapp.jobs.list.run_table import save_view
-from webapp.jobs.models import Job, JobGroup, Round
+from webapp.jobs.models import Job, JobGroup
 
 ROUNDS = 120
 
@@ -23,15 +24,15 @@ def _grown(job: Job, seed: int, peak: float, pace: float, usd: float) -> None:
     """A run that is over, whose curve is its seed's."""
     chance = random.Random(f"{peak} {seed}")
     peak *= chance.uniform(0.85, 1.15)
-    rows, means, now = [], [], SYSTEM_CLOCK.now()
+    reports, means, now = [], [], SYSTEM_CLOCK.now()
     for round_no in range(1, ROUNDS + 1):
         mean = peak * (1 - math.exp(-round_no / pace)) * chance.uniform(0.85, 1.1) + 15
         means.append(mean)
         report = round_report(round_no).model_dump(mode="json")
         spent = {"spent_picodollars": round(usd * USD * round_no / ROUNDS)}
         report |= {"episode_return_mean": mean, "spend": {**report["spend"], **spent}}
-        rows.append(Round(job=job, round_no=round_no, epoch=1, at=now, report=report))
-    Round.objects.bulk_create(rows)
+        reports.append(report)
+    store_rounds(job, reports, now)
     put(
         job,
         Observed.SUCCEEDED,

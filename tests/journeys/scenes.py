@@ -22,9 +22,10 @@ from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
 from webapp.jobs import services
+from webapp.jobs.events.event_log import EventEntry, event_row
 from webapp.jobs.form.presets import presets
 from webapp.jobs.list import actions
-from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Round
+from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import film_process
 from webapp.jobs.policies.film_process import film_folder
@@ -150,20 +151,12 @@ def history(job: Job, rounds: int, actors: Sequence[int] = (8,)) -> None:
             events.append(("checkpoint", {"kind": "checkpoint", **saved, "byte_count": 412_300}))
         if report.round_no == rounds // 2:
             events.append(("call_failed", failed_call(report.round_no)))
-    Round.objects.bulk_create(
-        Round(job=job, round_no=report.round_no, epoch=1, at=now, report=report.model_dump(mode="json"))
-        for report in reports
-    )
     first = job.last_seq + 1
     Event.objects.bulk_create(
-        Event(
-            job=job,
-            seq=first + at,
-            at=now - timedelta(seconds=2 * (len(events) - at)),
-            kind=kind,
-            payload=payload,
+        event_row(
+            job.pk, first + at, now - timedelta(seconds=2 * (len(events) - at)), EventEntry(*event), epoch=1
         )
-        for at, (kind, payload) in enumerate(events)
+        for at, event in enumerate(events)
     )
     Job.objects.filter(pk=job.pk).update(last_seq=first + len(events) - 1)
     job.refresh_from_db()

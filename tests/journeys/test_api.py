@@ -144,7 +144,7 @@ def test_a_model_by_program_from_a_table_to_its_file(
     wait_until(lambda: Job.objects.get(pk=job_id).round_no > at, within_s=120, what="it goes on")
     starling("jobs", "stop", job_id)
     wait_until(lambda: Job.objects.get(pk=job_id).observed == "cancelled", within_s=120, what="it stops")
-    reports = Job.objects.get(pk=job_id).rounds.values_list("report", flat=True)
+    reports = Job.objects.get(pk=job_id).rounds.values_list("payload__report", flat=True)
     assert {512 <= one["memory_mb"] <= 3008 for one in reports} == {True}
 
     four = ("--set", 'training.scaling={"kind": "fixed", "actors": 4}', "--set", "training.stop.rounds=3")

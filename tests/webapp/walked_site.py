@@ -73,7 +73,7 @@ def _repeat(
     from webapp.jobs.events.event_log import EventEntry, append_events
 
     again = rounds - 2
-    Round.objects.filter(job=job, round_no__gt=again).delete()
+    Round.objects.filter(job=job, round_no__gt=again).update(round_no=None)
     append_events(
         job.pk, [EventEntry("resumed", {"from_round": again, "checkpoint": ""})], clock=SYSTEM_CLOCK
     )

@@ -201,7 +201,9 @@ def finding(job: Job, rule: Parsed, figures: Mapping[str, float | None]) -> str:
 
 def _figures(job: Job) -> dict[str, float | None]:
     """Return the figures of the job's last round."""
-    report = Round.objects.filter(job=job, round_no=job.round_no).values_list("report", flat=True).first()
+    report = (
+        Round.objects.filter(job=job, round_no=job.round_no).values_list("payload__report", flat=True).first()
+    )
     return {} if report is None else {name: line.read(report) for name, line in LINES.items()}
 
 

@@ -24,7 +24,7 @@ def event_file(job: Job) -> Iterator[bytes]:
     cost_so_far = 0
     rows = Round.objects.filter(job=job, round_no__lte=job.round_no).order_by("round_no")
     pieces = []
-    for report in rows.values_list("report", flat=True).iterator(chunk_size=_ROUNDS_AT_ONCE):
+    for report in rows.values_list("payload__report", flat=True).iterator(chunk_size=_ROUNDS_AT_ONCE):
         cost_so_far += report.get("cost_picodollars") or 0
         values = dict(scalars_of(report, cost_so_far))
         judged = evaluations.get(report["round_no"])

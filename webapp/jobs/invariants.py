@@ -61,11 +61,11 @@ def _states_along_the_graph() -> Iterator[str]:
 
 def _rounds_without_holes() -> Iterator[str]:
     rows = _WHOLE.annotate(
-        kept=Count("rounds"), first=Min("rounds__round_no"), latest=Max("rounds__round_no")
+        kept=Count("events__round_no"), first=Min("events__round_no"), latest=Max("events__round_no")
     )
     for job in rows.exclude(kept=F("round_no")) | rows.filter(round_no__gt=0).exclude(first=1):
         yield f"{job.pk}: it is at round {job.round_no} and keeps {job.kept} rounds, {job.first} to {job.latest}"
-    for late in Job.objects.filter(rounds__epoch__gt=F("lease_epoch")).distinct():
+    for late in Job.objects.filter(events__epoch__gt=F("lease_epoch")).distinct():
         yield f"{late.pk}: a round was written under an epoch that never was"
 
 
@@ -74,7 +74,7 @@ def _steps_counted_once() -> Iterator[str]:
     for job in _WHOLE.filter(round_no__gt=0).only("pk", "total_progress"):
         total = 0
         reports = job.rounds.order_by("round_no").values_list(
-            "round_no", "report__env_steps", "report__total_env_steps"
+            "round_no", "payload__report__env_steps", "payload__report__total_env_steps"
         )
         for round_no, steps, so_far in reports.iterator(2000):
             total += steps

@@ -8,7 +8,7 @@ transaction that writes the event rows.
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.conf import settings
 from django.db import models
@@ -178,6 +178,10 @@ class Job(Leased):
         return unreal_word(self.simulated, self.emulated)
 
     @property
+    def rounds(self) -> models.QuerySet[Round]:
+        return Round.objects.filter(job=self)
+
+    @property
     def has_checkpoint(self) -> bool:
         """Whether the job can resume from a checkpoint, or be forked."""
         return self.round_no > 0 and self.checkpoints.exists()
@@ -291,7 +295,7 @@ class Event(models.Model):
     own.
 
     Of a round, `figures` repeats what charts show, packed (jobs/charts/figures.py); `packing` names the
-    layout.
+    layout. `round_no` is empty of what a resume repeats, and of what is no round. `epoch` is the run's that wrote it.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="events")
@@ -301,10 +305,13 @@ class Event(models.Model):
     payload = models.JSONField(default=dict)
     figures = models.BinaryField(null=True)
     packing = models.IntegerField(null=True)
+    round_no = models.BigIntegerField(null=True)
+    epoch = models.BigIntegerField(null=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["job", "seq"], name="event_number_once"),
+            models.UniqueConstraint(fields=["job", "round_no"], name="event_of_round_once"),
             models.CheckConstraint(condition=Q(seq__gte=1), name="event_number_from_1"),
         ]
 
@@ -312,20 +319,22 @@ class Event(models.Model):
         return f"{self.seq} {self.kind}"
 
 
-class Round(models.Model):
-    """The report of a round. A resume replaces the rounds that it repeats."""
+class _RoundManager(models.Manager["Round"]):
+    def get_queryset(self) -> models.QuerySet[Round]:
+        return super().get_queryset().filter(round_no__isnull=False)
 
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="rounds")
-    round_no = models.BigIntegerField()
-    epoch = models.BigIntegerField()
-    at = models.DateTimeField()
-    report = models.JSONField()
+
+class Round(Event):
+    """The event of a round that no resume has replaced."""
+
+    objects = _RoundManager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["job", "round_no"], name="round_once")]
+        proxy = True
 
-    def __str__(self) -> str:
-        return f"round {self.round_no}"
+    @property
+    def report(self) -> Any:
+        return self.payload["report"]
 
 
 class Checkpoint(models.Model):

@@ -328,7 +328,7 @@ def start_over(*, job: Job, user: User, clock: Clock = SYSTEM_CLOCK) -> Job:
         " on the bill."
     )
     entry = note(text, EventKind.RESUMED, from_round=0, repeated_to=job.round_no)
-    Round.objects.filter(job=job).delete()
+    Round.objects.filter(job=job).update(round_no=None)
     Checkpoint.objects.filter(job=job).delete()
     Job.objects.filter(pk=job.pk).update(round_no=0, total_progress=0, platform_s=0.0)
     _queue_again(job, Reason.STARTED_OVER, entry, clock)

@@ -29,7 +29,7 @@ RECORDING = "recording.json"
 FILMS = ("first.webp", "best.webp")
 WIDTH, HEIGHT = 640, 220
 _FOLDER = "demo"
-_STEPS = "report__total_env_steps"
+_STEPS = "payload__report__total_env_steps"
 
 Points = Sequence[tuple[float, float]]
 """Steps and return."""

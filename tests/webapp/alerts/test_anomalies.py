@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.stored_rounds import store_rounds
 from tests.factories import FixedClock, make_running_job, make_spec, round_finished
 from tests.figures import figures_in
 from webapp.alerts import anomalies
@@ -132,12 +133,14 @@ NOW = FixedClock().now() + timedelta(minutes=20)
 
 
 def _rounds(job: Job, usd_a_second: float, seconds: int, every_s: int = 10) -> None:
+    reports = []
     for number in range(1, seconds // every_s + 1):
         spent = round(usd_a_second * every_s * number * USD)
         report = round_finished(number, spent=spent).report.model_copy(
             update={"started_s": float(every_s * (number - 1)), "total_s": float(every_s)}
         )
-        Round.objects.create(job=job, round_no=number, epoch=1, at=NOW, report=report.model_dump(mode="json"))
+        reports.append(report.model_dump(mode="json"))
+    store_rounds(job, reports, NOW)
     Job.objects.filter(pk=job.pk).update(round_no=seconds // every_s)
     job.refresh_from_db()
 

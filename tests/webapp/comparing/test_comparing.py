@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
+from rig.stored_rounds import store_rounds
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
 from tests.figures import figures_in
 from tests.members import add_member
@@ -30,7 +31,7 @@ from webapp.comparing.pareto import plane
 from webapp.comparing.text import getting_words, row
 from webapp.jobs import seed_groups
 from webapp.jobs.form.forms import job_form
-from webapp.jobs.models import Job, JobGroup, Round
+from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import SpecRefused
 from webapp.money.models import Account
@@ -110,11 +111,7 @@ def test_curves_of_many_runs_take_one_query(django_assert_num_queries: Any) -> N
 def test_long_runs_are_thinned_and_keep_their_last_round() -> None:
     job = make_job()
     reports = [round_finished(n, mean=float(n)).report.model_dump(mode="json") for n in range(1, 701)]
-    now = job.created_at
-    rows = [
-        Round(job=job, round_no=at, epoch=1, at=now, report=report) for at, report in enumerate(reports, 1)
-    ]
-    Round.objects.bulk_create(rows)
+    store_rounds(job, reports, job.created_at)
     Job.objects.filter(pk=job.pk).update(round_no=700)
     curve = curves_of([Job.objects.get(pk=job.pk)])[job.pk]
     assert len(curve.steps) <= 300

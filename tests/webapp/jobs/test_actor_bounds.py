@@ -52,7 +52,7 @@ def test_a_running_job_heeds_new_bounds_from_its_next_round_on(monkeypatch: pyte
 
     monkeypatch.setattr(Recorder, "record", record)
     assert run_job(job.pk, owner="test", hand_over=threading.Event()) == 0
-    reports = list(job.rounds.order_by("round_no").values_list("report", flat=True))
+    reports = list(job.rounds.order_by("round_no").values_list("payload__report", flat=True))
     assert [one["actors"] for one in reports] == [2, 2, 3, 3]
     assert reports[-1]["plan_reason"].endswith(f"limited to 3 {BECAUSE}")
     job.refresh_from_db()

@@ -71,7 +71,7 @@ def test_the_demo_jobs_points_and_films_come_over_it(client: Client, project: An
     ]
     assert shown(project).films[1].film.endswith(f"/films/{films[2].pk}-film.webp")
     last = Round.objects.get(job=job, round_no=3)
-    last.report["total_env_steps"] = recording()["env_steps"] + 1
+    last.payload["report"]["total_env_steps"] = recording()["env_steps"] + 1
     last.save()
     assert not shown(project).recorded
     assert "Live: your demo" in page(client, project)

@@ -62,7 +62,7 @@ def test_no_lease_is_renewed_late_while_a_large_bill_is_read(
             command = [sys.executable, "manage.py", "run-job", job.pk, "--owner", f"owner-{job.pk}"]
             stack.enter_context(server_process(command, environment=service_environment))
         wait_until(
-            lambda: Job.objects.filter(rounds__isnull=False).distinct().count() == len(jobs),
+            lambda: Job.objects.filter(events__round_no__isnull=False).distinct().count() == len(jobs),
             within_s=300,
             what="all three run",
         )

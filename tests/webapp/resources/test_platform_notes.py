@@ -14,14 +14,15 @@ from django.urls import reverse
 
 from cloud.platforms.azure.create_limit import WINDOWS
 from cloud.platforms.trajectory_cache import CachingPlatform, TrajectoryCache
+from rig.stored_rounds import store_rounds
 from tests.cloud import calls
-from tests.factories import FixedClock, make_connection, make_project, make_user
+from tests.factories import FixedClock, make_connection, make_project, make_user, round_finished
 from tests.training.inline_platform import InlinePlatform
 from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.models import Connection
 from webapp.job_states import Observed
 from webapp.jobs.events.job_summary import why_waiting
-from webapp.jobs.models import Job, PlatformNote, Round
+from webapp.jobs.models import Job, PlatformNote
 from webapp.jobs.running.platform_notes import Notes
 from webapp.resources.models import CreateTimes
 from webapp.resources.register import SubscriptionCreates
@@ -158,9 +159,13 @@ def test_jobs_that_ask_at_once_are_let_through_one_by_one() -> None:
         assert sum(jobs.map(lambda _: ask(), range(8))) == 20
 
 
+def _report(round_no: int) -> dict[str, Any]:
+    return round_finished(round_no).report.model_dump(mode="json")
+
+
 def test_a_pause_is_no_part_of_how_long_a_round_takes(scene: Scene) -> None:
     for minute in range(4):
-        Round.objects.create(job=scene.job, round_no=minute + 1, epoch=1, at=scene.clock.now(), report={})
+        store_rounds(scene.job, [_report(minute + 1)], scene.clock.now())
         scene.clock.forward(60)
     Job.objects.filter(pk=scene.job.pk).update(round_no=4)
     assert scene.waiting() == ""
@@ -168,6 +173,6 @@ def test_a_pause_is_no_part_of_how_long_a_round_takes(scene: Scene) -> None:
     assert re.search(r"Round 5 .* 17 min .* 60 s", scene.waiting())
     Job.objects.filter(pk=scene.job.pk).update(since=scene.clock.now())  # it was paused, and has just resumed
     assert scene.waiting() == ""
-    Round.objects.create(job=scene.job, round_no=5, epoch=1, at=scene.clock.now(), report={})
+    store_rounds(scene.job, [_report(5)], scene.clock.now())
     scene.clock.forward(10 * 60)
     assert "it took 60 s" in scene.waiting()

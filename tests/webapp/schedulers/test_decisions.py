@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from rig.stored_rounds import store_rounds
 from tests.factories import make_running_job, make_user, round_finished
 from webapp.jobs.models import Job, Round
 from webapp.jobs.running.recorder import Recorder
@@ -38,11 +39,8 @@ def test_each_reason_is_said_where_it_begins_to_hold() -> None:
 def test_of_a_long_run_those_of_the_charts_points_are_reported() -> None:
     job = _ran(["a"])
     report = Round.objects.get().report
-    rounds = [
-        Round(job=job, round_no=no, epoch=1, at=job.since, report={**report, "plan_reason": f"why {no}"})
-        for no in range(2, 1502)
-    ]
-    Round.objects.bulk_create(rounds)
+    reports = [{**report, "round_no": no, "plan_reason": f"why {no}"} for no in range(2, 1502)]
+    store_rounds(job, reports, job.since)
     Job.objects.filter(pk=job.pk).update(round_no=1501)
     job.refresh_from_db()
     shown = decisions(job)

@@ -41,7 +41,14 @@ _SURE = 0.8
 _LEAST_DOUBT = 0.02
 _LEAST_PIECES_AHEAD = 0.25
 _FIGURES = (
-    *("round_no", "report__total_env_steps", "report__started_s", "report__total_s", "report__actors", SCORE),
+    *(
+        "round_no",
+        "payload__report__total_env_steps",
+        "payload__report__started_s",
+        "payload__report__total_s",
+        "payload__report__actors",
+        SCORE,
+    ),
     *SPENT,
 )
 

@@ -64,7 +64,7 @@ def _detector_share(report: Report) -> float:
     return float(products / (products + (work.get("minibatches") or 0))) if products else 0.0
 
 
-SPENT = ("report__spend__spent_picodollars", "report__spend__accrued_picodollars")
+SPENT = ("payload__report__spend__spent_picodollars", "payload__report__spend__accrued_picodollars")
 """Where a stored round has what was booked by its end, and the rent until then that is not booked yet."""
 
 
@@ -79,7 +79,7 @@ def spent_usd(report: Report) -> float | None:
     return None if spent is None else spent / USD
 
 
-SCORE = "report__episode_return_mean"
+SCORE = "payload__report__episode_return_mean"
 """Where a stored round has its score, whatever its kind of training."""
 
 AXES: dict[str, Read] = {

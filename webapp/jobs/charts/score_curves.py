@@ -194,7 +194,14 @@ def _rounds(jobs: Sequence[Job], evaluations: Mapping[str, Mapping[int, float]])
         rows.filter(wanted)
         .order_by("job", "round_no")
         .values_list(
-            *("job", "report__total_env_steps", "round_no", "at", "report__started_s", "report__total_s"),
+            *(
+                "job",
+                "payload__report__total_env_steps",
+                "round_no",
+                "at",
+                "payload__report__started_s",
+                "payload__report__total_s",
+            ),
             *(*SPENT, SCORE),
         )
     )

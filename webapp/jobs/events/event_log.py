@@ -35,11 +35,12 @@ def note(text: str, kind: str = EventKind.NOTE, **facts: Any) -> EventEntry:
     return EventEntry(kind, {"text": text, **facts})
 
 
-def event_row(job_id: str, seq: int, at: datetime, entry: EventEntry) -> Event:
+def event_row(job_id: str, seq: int, at: datetime, entry: EventEntry, epoch: int | None = None) -> Event:
     """An event as it is stored."""
-    row = Event(job_id=job_id, seq=seq, at=at, kind=entry.kind, payload=entry.payload)
+    row = Event(job_id=job_id, seq=seq, at=at, kind=entry.kind, payload=entry.payload, epoch=epoch)
     if entry.kind == EventKind.ROUND:
-        row.figures, row.packing = packed(entry.payload["report"], at), PACKING
+        report = entry.payload["report"]
+        row.round_no, row.figures, row.packing = report["round_no"], packed(report, at), PACKING
     return row
 
 
@@ -59,7 +60,8 @@ def append_events(
     last = Job.objects.values_list("last_seq", flat=True).get(pk=job_id)
     now = clock.now()
     first = last - len(entries) + 1
-    Event.objects.bulk_create(event_row(job_id, first + at, now, entry) for at, entry in enumerate(entries))
+    rows_made = (event_row(job_id, first + at, now, entry, epoch) for at, entry in enumerate(entries))
+    Event.objects.bulk_create(rows_made)
     doorbell.ring_on_commit(job_id, last)
     return last
 

@@ -151,7 +151,7 @@ def _no_news(job: Job, judged: list[EvaluationPoint], since_usd: float) -> str:
 
 def _latest_report(job: Job) -> Mapping[str, Any]:
     rows = Round.objects.filter(job=job, round_no=job.round_no)
-    return rows.values_list("report", flat=True).first() or {}
+    return rows.values_list("payload__report", flat=True).first() or {}
 
 
 def _plan(job: Job, report: Mapping[str, Any]) -> str:

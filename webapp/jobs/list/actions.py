@@ -30,7 +30,7 @@ MOST_TAGS = 10
 LONGEST_TAG = 40
 LONGEST_NOTE = 5_000
 MOST_AT_ONCE = 200
-_MADE = ("films", "surfaces", "checkpoints", "rounds", "events")
+_MADE = ("films", "surfaces", "checkpoints", "events")
 _AT_WORK = (FilmState.QUEUED, FilmState.FILMING)
 _MEASURED = ("ready", "failed")
 

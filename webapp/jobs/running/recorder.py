@@ -99,12 +99,10 @@ class Recorder:
             append_events(self._job_id, self._waiting, clock=self._clock, epoch=self._epoch)
             self._waiting.clear()
 
-    def _append(self, event: Event, changes: dict[str, Any]) -> dict[str, Any]:
-        """Store the event and changes of the job's row; returns the event as JSON."""
-        payload = as_json(event)
-        entries = [*self._waiting, EventEntry(event.kind, payload)]
+    def _append(self, event: Event, changes: dict[str, Any]) -> None:
+        """Store the event and changes of the job's row."""
+        entries = [*self._waiting, EventEntry(event.kind, as_json(event))]
         append_events(self._job_id, entries, clock=self._clock, epoch=self._epoch, changes=changes)
-        return payload
 
     @transaction.atomic
     def _started(self, event: Started) -> None:
@@ -135,14 +133,7 @@ class Recorder:
         }
         if report.score is not None and math.isfinite(report.score):
             changes |= _scores(report.score, self._score)
-        payload = self._append(event, changes)
-        Round.objects.create(
-            job_id=self._job_id,
-            round_no=report.round_no,
-            epoch=self._epoch,
-            at=self._clock.now(),
-            report=payload["report"],
-        )
+        self._append(event, changes)
 
     @transaction.atomic
     def _checkpoint(self, event: CheckpointSaved) -> None:

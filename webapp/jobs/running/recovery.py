@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import F, FloatField, Max, Min, Q
-from django.db.models.fields.json import KeyTextTransform
+from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
 from cloud.platforms.options import COMPUTE_HERE
@@ -102,7 +102,10 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock, *, sk
     last = job.round_no
     if last == 0 and kept == 0:
         return
-    report = Round.objects.filter(job_id=job_id, round_no=kept).values_list("report", flat=True).first() or {}
+    report = (
+        Round.objects.filter(job_id=job_id, round_no=kept).values_list("payload__report", flat=True).first()
+        or {}
+    )
     changes: dict[str, Any] = {
         "round_no": kept,
         "total_progress": report.get("total_env_steps", 0),
@@ -113,16 +116,14 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock, *, sk
     text = job.declaration.say(unreadable + _resumed_text(kept, last))
     entry = note(text, EventKind.RESUMED, from_round=kept, repeated_to=last)
     append_events(job_id, [entry], clock=clock, epoch=epoch, changes=changes)
-    Round.objects.filter(job_id=job_id, round_no__gt=kept).delete()
+    Round.objects.filter(job_id=job_id, round_no__gt=kept).update(round_no=None)
     Checkpoint.objects.filter(job_id=job_id, round_no__gt=kept).delete()
 
 
 def _scores_until(job: Job, kept: int) -> dict[str, float | None]:
     """Return the job's scores as they were after round `kept`: later ones are repeated."""
     scored = Round.objects.filter(job=job, round_no__lte=kept).exclude(**{SCORE: None})
-    scored = scored.annotate(
-        score=Cast(KeyTextTransform(SCORE.removeprefix("report__"), "report"), FloatField())
-    )
+    scored = scored.annotate(score=Cast(KT(SCORE), FloatField()))
     ends = scored.aggregate(least=Min("score"), most=Max("score"))
     best, worst = ("most", "least") if job.declaration.score.higher_is_better else ("least", "most")
     judged = job.events.filter(kind=EventKind.EVALUATION, payload__round_no__lte=kept).order_by("-seq")

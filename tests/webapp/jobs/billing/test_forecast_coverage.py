@@ -14,6 +14,7 @@ import pytest
 
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.forecast import configuration_of
+from rig.stored_rounds import store_rounds
 from tests.cloud.test_forecast import HOPPER
 from tests.cloud.test_forecast import spec as training_of
 from tests.cloud.test_forecast_whole_jobs import A_JOB_OF_EACH_KIND, JOBS_WITH_LEARNERS_THAT_ARE_FUNCTIONS
@@ -24,7 +25,7 @@ from training.rl.environments.expectations import expectation_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burn_of
-from webapp.jobs.models import Job, Round
+from webapp.jobs.models import Job
 from webapp.jobs.spec import JobSpec
 
 RAMP = {"kind": "ramp", "actors_first": 4, "actors_last": 40, "over_rounds": 40}
@@ -62,12 +63,7 @@ def _run(kind: tuple[dict[str, Any], dict[str, Any]], seed: int) -> _Run:
         on_round=rounds.append,
     )
     job = make_job(spec=JobSpec(training=training, platform=options, name="Covered"))
-    Round.objects.bulk_create(
-        Round(
-            job=job, round_no=one.round_no, epoch=1, at=SYSTEM_CLOCK.now(), report=one.model_dump(mode="json")
-        )
-        for one in rounds
-    )
+    store_rounds(job, [one.model_dump(mode="json") for one in rounds], SYSTEM_CLOCK.now())
     return _Run(job, rounds, ended)
 
 

@@ -84,7 +84,7 @@ def test_what_it_made_goes_and_what_it_cost_stays() -> None:
 
     assert _files(job) == []
     assert _files(neighbour) == beside != []
-    for made in ("films", "surfaces", "checkpoints", "rounds"):
+    for made in ("films", "surfaces", "checkpoints"):
         assert not getattr(job, made).exists(), made
     assert [event.payload["text"] for event in job.events.all()] == [f"Deleted by {job.created_by}."]
     job.refresh_from_db()

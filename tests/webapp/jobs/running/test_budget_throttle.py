@@ -155,7 +155,9 @@ def test_a_job_drains_with_a_checkpoint_at_the_line_of_a_budget_above_and_goes_o
     assert "the budget “March”" in job.reason
     assert job.reason.rstrip(".").endswith("finished and saved")
     assert job.checkpoints.order_by("-round_no").first().round_no == job.round_no > 0
-    plans = list(job.rounds.order_by("round_no").values_list("report__actors", "report__plan_reason"))
+    plans = list(
+        job.rounds.order_by("round_no").values_list("payload__report__actors", "payload__report__plan_reason")
+    )
     assert plans[0][0] == 3
     assert figures_in(plans[0][1]) == ["4", "4", "3", "88"]
     assert "the budget “March”" in plans[0][1]

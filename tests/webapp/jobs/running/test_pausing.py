@@ -10,7 +10,7 @@ from tests.factories import FixedClock, make_job, make_running_job, make_spec, s
 from webapp.clock import SYSTEM_CLOCK
 from webapp.database.leases import LEASE_TTL
 from webapp.jobs.invariants import findings
-from webapp.jobs.models import Job, Round
+from webapp.jobs.models import Checkpoint, Job
 from webapp.jobs.reasons import Reason
 from webapp.jobs.running import runner
 from webapp.jobs.running.recorder import Recorder
@@ -71,15 +71,15 @@ def test_a_paused_run_goes_on_from_its_checkpoint(monkeypatch: pytest.MonkeyPatc
     job = make_job(spec=make_spec("hopper-simulated", **changes))
     monkeypatch.setattr(runner, "_ASK_EVERY_S", 0.0)
 
-    def pause_after_the_first(instance: Round, **_: object) -> None:
+    def pause_after_the_first(instance: Checkpoint, **_: object) -> None:
         if instance.round_no == 1:
             pause_job(job=job, user="me")
 
-    post_save.connect(pause_after_the_first, sender=Round)
+    post_save.connect(pause_after_the_first, sender=Checkpoint)
     try:
         runner.run_job(job.pk, owner=os.urandom(8).hex(), hand_over=threading.Event())
     finally:
-        post_save.disconnect(pause_after_the_first, sender=Round)
+        post_save.disconnect(pause_after_the_first, sender=Checkpoint)
     job.refresh_from_db()
     assert (job.observed, job.reason_code) == ("paused", "paused")
     assert 1 <= job.round_no < 4
