@@ -174,7 +174,7 @@ def read_points(rounds: QuerySet[Round]) -> dict[str, list[JobPoint]]:
     """Return the points of rounds by job."""
     found = defaultdict[str, list[JobPoint]](list)
     for pk, *figures, booked, accrued in rounds.order_by("round_no").values_list("job_id", *_FIGURES):
-        found[pk].append(JobPoint(*figures, spent_picodollars(booked, accrued) or 0))
+        found[pk].append(JobPoint._make((*figures, spent_picodollars(booked, accrued) or 0)))
     return found
 
 
