@@ -8,7 +8,7 @@ transaction that writes the event rows.
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from django.conf import settings
 from django.db import models
@@ -327,7 +327,7 @@ class _RoundManager(models.Manager["Round"]):
 class Round(Event):
     """The event of a round that no resume has replaced."""
 
-    objects = _RoundManager()
+    objects: ClassVar[_RoundManager] = _RoundManager()
 
     class Meta:
         proxy = True

@@ -203,7 +203,7 @@ def decisions(job: Job) -> dict[str, Any]:
     rounds = Round.objects.filter(job=job, round_no__lte=last).annotate(left=F("round_no") % every)
     rows = rounds.filter(Q(left=0) | Q(round_no=last)).order_by("round_no")
     said: list[tuple[int, str]] = []
-    for round_no, why in rows.values_list("round_no", "payload__report__plan_reason"):
+    for round_no, why in rows.values_list("payload__report__round_no", "payload__report__plan_reason"):
         if not said or said[-1][1] != why:
             said.append((round_no, why))
     return {"every": every, "last": last, "said": said}

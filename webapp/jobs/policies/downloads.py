@@ -82,7 +82,7 @@ def _best(job: Job) -> tuple[str, str, int, int, datetime] | None:
 
 def _steps(job: Job, rounds: Iterable[int]) -> dict[int, int]:
     steps = Round.objects.filter(job=job, round_no__in=set(rounds))
-    return dict(steps.values_list("round_no", "payload__report__total_env_steps"))
+    return dict(steps.values_list("payload__report__round_no", "payload__report__total_env_steps"))
 
 
 def _means(job: Job, rounds: Iterable[int]) -> dict[int, float]:

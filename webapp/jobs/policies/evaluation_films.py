@@ -97,8 +97,8 @@ def _expected_s(job: Job) -> float:
         return 0.0
     # Of the newer half of its rounds: the first ones are slower, and preparing belongs to no round.
     rounds = job.rounds.filter(epoch=last.epoch).order_by("round_no")
-    begun_at = rounds.values_list("round_no", flat=True)[0]
-    first = rounds.filter(round_no__gte=(begun_at + last.round_no) // 2)[0]
+    middle = (rounds[0].report["round_no"] + last.report["round_no"]) // 2
+    first = rounds.filter(round_no__gte=middle)[0]
     made = last.report["total_env_steps"] - first.report["total_env_steps"]
     ahead = max(0, limit - last.report["total_env_steps"])
     return (last.at - first.at).total_seconds() * ahead / made if made > 0 else 0.0
