@@ -59,10 +59,10 @@ def _words_of(error: BaseException) -> str:
     said = f"{type(error).__name__}: {error}"
     if type(error).__name__ != _GPU_IS_FULL:
         return said
-    asked = re.search(r"Tried to allocate ([^.]*\.[^.]*)\.", said)
+    wanted = re.search(r"Tried to allocate ([^.]*\.[^.]*)\.", said)
     return (
         "The GPU's memory is full"
-        + (f" (torch asked for {asked[1]} more)" if asked else "")
+        + (f" (torch asked for {wanted[1]} more)" if wanted else "")
         + ". Choose smaller minibatches, a smaller network or fewer learners that share it, or learn where a GPU has"
         " more or on a core."
     )

@@ -32,16 +32,16 @@ class Policy:
 
     def allows(self, action: str, resource: str) -> bool:
         matching = [one for one in self.statements if _matches(one, action, resource, self.user)]
-        return bool(matching) and all(one["Effect"] == "Allow" for one in matching)
+        return bool(matching) and all(statement["Effect"] == "Allow" for statement in matching)
 
 
 def _matches(statement: Mapping[str, Any], action: str, resource: str, user: str) -> bool:
     resources = [
         one.replace("${aws:username}", user) if user else one for one in _list(statement["Resource"])
     ]
-    return any(fnmatchcase(action.lower(), one.lower()) for one in _list(statement["Action"])) and any(
-        fnmatchcase(resource, one) for one in resources
-    )
+    return any(
+        fnmatchcase(action.lower(), pattern.lower()) for pattern in _list(statement["Action"])
+    ) and any(fnmatchcase(resource, pattern) for pattern in resources)
 
 
 def _list(value: str | Sequence[str]) -> Sequence[str]:
@@ -125,8 +125,8 @@ class EmulatedAccount:
 
     def role_of_functions(self, arn: str) -> EmulatedRole | None:
         """Return the role under which functions may run. That of the demo account has any connection's name."""
-        known = [one for one in self.roles.values() if one.service == FUNCTIONS]
-        return next((one for one in known if fnmatchcase(arn, one.arn)), None)
+        known = [role for role in self.roles.values() if role.service == FUNCTIONS]
+        return next((role for role in known if fnmatchcase(arn, role.arn)), None)
 
     def assume(self, caller: Principal, arn: str, session: str, external_id: str | None, lasts_s: int) -> Key:
         """Return the key of a new session of a role. Raises AccessDenied without the reason, as AWS does."""

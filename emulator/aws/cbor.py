@@ -25,7 +25,7 @@ def dumps(value: Any) -> bytes:
         case list():
             return _head(_LIST, len(value)) + b"".join(map(dumps, value))
         case dict():
-            pairs = b"".join(dumps(key) + dumps(one) for key, one in value.items())
+            pairs = b"".join(dumps(key) + dumps(inner) for key, inner in value.items())
             return _head(_MAP, len(value)) + pairs
         case _:
             raise TypeError(f"{type(value).__name__} has no form here")

@@ -190,21 +190,21 @@ class LambdaControl:
 
     def _get_provisioned_concurrency_config(self, call: _Call) -> Any:
         function = self._functions.get(call.name)
-        found = function.provisioned.get(call.query["Qualifier"])
-        if found is None:
+        provisioned = function.provisioned.get(call.query["Qualifier"])
+        if provisioned is None:
             raise AwsError(
                 404,
                 "ProvisionedConcurrencyConfigNotFoundException",
                 "No Provisioned Concurrency Config found for this function",
             )
-        return _config(found)
+        return _config(provisioned)
 
     def _list_provisioned_concurrency_configs(self, call: _Call) -> Any:
         function, now_s = self._functions.get(call.name), time.monotonic()
         shown = sorted(
-            (number, one) for number, one in function.provisioned.items() if one.visible_s <= now_s
+            (number, config) for number, config in function.provisioned.items() if config.visible_s <= now_s
         )
-        configs = [{"FunctionArn": f"{function.arn}:{number}", **_config(one)} for number, one in shown]
+        configs = [{"FunctionArn": f"{function.arn}:{number}", **_config(config)} for number, config in shown]
         return {"ProvisionedConcurrencyConfigs": configs}
 
     def _delete_provisioned_concurrency_config(self, call: _Call) -> None:
@@ -214,7 +214,7 @@ class LambdaControl:
 
     def _get_account_settings(self, call: _Call) -> Any:
         alive = self._functions.alive()
-        reserved = sum(one.reserved or 0 for one in alive)
+        reserved = sum(function.reserved or 0 for function in alive)
         return {
             "AccountLimit": {
                 "TotalCodeSize": 80_530_636_800,
@@ -225,7 +225,7 @@ class LambdaControl:
                 - reserved,
             },
             "AccountUsage": {
-                "TotalCodeSize": sum(one.latest.code_bytes for one in alive),
+                "TotalCodeSize": sum(function.latest.code_bytes for function in alive),
                 "FunctionCount": len(alive),
             },
         }

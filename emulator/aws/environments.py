@@ -52,7 +52,7 @@ class Environments:
         """Return an idle one of this version and mark it busy, provisioned ones first; None if there is none."""
         idle = self._idle[version.key]
         while idle:
-            ready = next((one for one in idle if one.provisioned), idle[-1])
+            ready = next((sandbox for sandbox in idle if sandbox.provisioned), idle[-1])
             idle.remove(ready)
             if ready.alive:
                 ready.busy = True
@@ -114,10 +114,10 @@ class Environments:
         task.add_done_callback(self._background.discard)
 
     def busy_pids(self) -> list[int]:
-        return [one.pid for one in self._sandboxes if one.busy and one.pid is not None]
+        return [sandbox.pid for sandbox in self._sandboxes if sandbox.busy and sandbox.pid is not None]
 
     def pids(self) -> list[int]:
-        return [one.pid for one in self._sandboxes if one.pid is not None]
+        return [sandbox.pid for sandbox in self._sandboxes if sandbox.pid is not None]
 
     def end_idle(self) -> None:
         """End environments that have been idle for long."""
@@ -153,4 +153,4 @@ class Environments:
 
 def _keys(function: Function) -> set[tuple[str, str, str]]:
     """Return the versions whose environments may be used."""
-    return {function.latest.key, *(one.key for one in function.versions.values())}
+    return {function.latest.key, *(version.key for version in function.versions.values())}

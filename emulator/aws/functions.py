@@ -75,10 +75,10 @@ class Function:
     def version(self, qualifier: str | None) -> FunctionVersion:
         if qualifier in (None, "", LATEST):
             return self.latest
-        found = self.versions.get(str(qualifier))
-        if found is None:
+        version = self.versions.get(str(qualifier))
+        if version is None:
             raise not_found(f"{self.arn}:{qualifier}")
-        return found
+        return version
 
     @property
     def alive(self) -> bool:

@@ -32,8 +32,8 @@ class Logs:
 
     def write(self, group: str, lines: list[str]) -> None:
         now_ms = int(time.time() * 1000)
-        found = self.groups.setdefault(group, LogGroup(group))
-        found.events.extend((now_ms, line) for line in lines)
+        log_group = self.groups.setdefault(group, LogGroup(group))
+        log_group.events.extend((now_ms, line) for line in lines)
 
     def handle(self, request: HttpRequest, caller: Principal) -> HttpResponse:
         action = request.headers.get("x-amz-target", "").rpartition(".")[2]

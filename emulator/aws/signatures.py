@@ -138,7 +138,7 @@ def _signature(request: HttpRequest, claim: Claim, key: Key) -> str:
         pairs = parse_qsl(target.partition("?")[2], keep_blank_values=True)
         kept = (f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in pairs)
         target = f"{request.raw_path}?" + "&".join(
-            one for one in kept if not one.startswith("X-Amz-Signature=")
+            part for part in kept if not part.startswith("X-Amz-Signature=")
         )
         signer = S3SigV4QueryAuth(credentials, claim.service, claim.region)
     elif claim.service == "s3":

@@ -20,18 +20,18 @@ def create_stack(
     Raises AwsError if a name is taken, and then creates nothing.
     """
     resources: dict[str, Any] = template["Resources"]
-    names = {key: _name_of(one) for key, one in resources.items()}
+    names = {key: _name_of(resource) for key, resource in resources.items()}
     arns = {key: f"arn:aws:iam::{account.id}:{_path_of(one)}/{names[key]}" for key, one in resources.items()}
     for arn in arns.values():
         if arn in account.roles or arn in account.users:
             raise AwsError(409, "EntityAlreadyExists", f"{arn} already exists.")
     filled: dict[str, Any] = _filled(template, {**names, "AWS::AccountId": account.id}, arns)
-    outputs = {key: str(one["Value"]) for key, one in filled["Outputs"].items()}
-    for key, one in filled["Resources"].items():
-        properties = one["Properties"]
-        if one["Type"] == _ROLE:
+    outputs = {key: str(output["Value"]) for key, output in filled["Outputs"].items()}
+    for key, resource in filled["Resources"].items():
+        properties = resource["Properties"]
+        if resource["Type"] == _ROLE:
             _add_role(account, names[key], properties)
-        elif one["Type"] == _USER:
+        elif resource["Type"] == _USER:
             made = account.add_user(names[key], _policy_of_user(filled, names[key]), access_key=access_key)
             outputs |= {"access_key_id": made.access_key_id, "secret_access_key": made.secret}
     return outputs
@@ -61,12 +61,12 @@ def _add_role(account: EmulatedAccount, name: str, properties: Properties) -> No
 
 
 def _policy_of_user(filled: Mapping[str, Any], name: str) -> Policy:
-    (found,) = [
-        one["Properties"]["PolicyDocument"]
-        for one in filled["Resources"].values()
-        if one["Type"] == _POLICY and name in one["Properties"]["Users"]
+    (policy,) = [
+        resource["Properties"]["PolicyDocument"]
+        for resource in filled["Resources"].values()
+        if resource["Type"] == _POLICY and name in resource["Properties"]["Users"]
     ]
-    return Policy.of(found)
+    return Policy.of(policy)
 
 
 def _filled(part: Any, references: Mapping[str, str], arns: Mapping[str, str]) -> Any:

@@ -81,9 +81,9 @@ class Storage:
                 return HttpResponse(204)
             case "GET" | "HEAD" if key in objects:
                 self.reads += 1
-                found = objects[key]
+                stored = objects[key]
                 return HttpResponse(
-                    200, found.data, {"ETag": found.etag, "Content-Type": "binary/octet-stream"}
+                    200, stored.data, {"ETag": stored.etag, "Content-Type": "binary/octet-stream"}
                 )
             case "GET" | "HEAD":
                 raise AwsError(404, "NoSuchKey", "The specified key does not exist.")
@@ -133,7 +133,7 @@ class Storage:
 
     def _change(self, request: HttpRequest, caller: Principal, bucket: str) -> HttpResponse:
         """Set the bucket's lifecycle or its tags."""
-        what = next(one for one in _CHANGES if one in request.query)
+        what = next(change for change in _CHANGES if change in request.query)
         self._account.require(caller, "s3", f"s3:{_CHANGES[what]}", f"arn:aws:s3:::{bucket}")
         if bucket not in self.buckets:
             raise AwsError(404, "NoSuchBucket", "The specified bucket does not exist")
@@ -150,5 +150,5 @@ class Storage:
         days = self.expiry_days.get(bucket)
         if days is not None:
             oldest = time.time() - days * _DAY_S
-            for key in [key for key, one in self.buckets[bucket].items() if one.at_unix_s < oldest]:
+            for key in [key for key, stored in self.buckets[bucket].items() if stored.at_unix_s < oldest]:
                 del self.buckets[bucket][key]

@@ -26,14 +26,14 @@ class Tagging:
             raise AwsError(400, "UnknownOperationException", f"{action} is not known here")
         self._account.require(caller, "tagging", "tag:GetResources", "*")
         given: dict[str, Any] = cbor.loads(request.body) if new else json.loads(request.body)
-        found = {"PaginationToken": "", "ResourceTagMappingList": self._found(given)}
+        answer = {"PaginationToken": "", "ResourceTagMappingList": self._found(given)}
         if new:
             headers = {"Content-Type": "application/cbor", "smithy-protocol": "rpc-v2-cbor"}
-            return HttpResponse(200, cbor.dumps(found), headers)
-        return HttpResponse(200, json.dumps(found).encode(), {"Content-Type": "application/x-amz-json-1.1"})
+            return HttpResponse(200, cbor.dumps(answer), headers)
+        return HttpResponse(200, json.dumps(answer).encode(), {"Content-Type": "application/x-amz-json-1.1"})
 
     def _found(self, given: dict[str, Any]) -> list[dict[str, Any]]:
-        filters = [(one["Key"], set(one.get("Values") or ())) for one in given.get("TagFilters") or ()]
+        filters = [(tag["Key"], set(tag.get("Values") or ())) for tag in given.get("TagFilters") or ()]
         return [
             {
                 "ResourceARN": function.arn,

@@ -29,7 +29,7 @@ def group_of(name: str, path: str, body: bytes) -> EmulatedGroup:
     policy = properties.get("restartPolicy", "Always")
     if policy not in _POLICIES:
         raise _invalid("InvalidRestartPolicy", f"The restart policy '{policy}' is invalid.")
-    containers = tuple(_container(one) for one in properties["containers"])
+    containers = tuple(_container(container) for container in properties["containers"])
     tags = {str(key): str(value) for key, value in (document.get("tags") or {}).items()}
     if len(tags) > _TAGS_AT_MOST or any(len(key) > 512 or len(value) > 256 for key, value in tags.items()):
         raise _invalid("InvalidTags", "There are too many tags, or they are too long.")
@@ -61,7 +61,7 @@ def _container(document: Mapping[str, Any]) -> ContainerRequest:
 
 
 def _require_size(group: EmulatedGroup) -> None:
-    count, names = len(group.requests), {one.name for one in group.requests}
+    count, names = len(group.requests), {request.name for request in group.requests}
     if not 0 < count <= _CONTAINERS_AT_MOST or len(names) < count:
         raise _invalid("InvalidContainers", "A group has 1 to 60 containers, each with a name of its own.")
     if group.cores > _CORES_AT_MOST or group.memory_gb > _MEMORY_GB_AT_MOST:

@@ -48,18 +48,18 @@ class EmulatedGroup:
 
     @property
     def cores(self) -> float:
-        return sum(one.cores for one in self.requests)
+        return sum(request.cores for request in self.requests)
 
     @property
     def memory_gb(self) -> float:
-        return sum(one.memory_gb for one in self.requests)
+        return sum(request.memory_gb for request in self.requests)
 
     def document(self, *, whole: bool) -> dict[str, Any]:
         """Return what the resource manager shows; `whole`: with its state, as only a GET of the group shows it."""
-        views = {one.name: one.view() for one in self.containers}
+        views = {container.name: container.view() for container in self.containers}
         shown = [
-            {**one.shown, "instanceView": views.get(one.name)} if whole else dict(one.shown)
-            for one in self.requests
+            {**request.shown, "instanceView": views.get(request.name)} if whole else dict(request.shown)
+            for request in self.requests
         ]
         properties: dict[str, Any] = {
             "provisioningState": self.provisioning,
@@ -183,8 +183,8 @@ class Groups:
         if self._faults.strikes("crash"):
             await asyncio.sleep(self._faults.crash_after_s)
             group.containers[0].kill()
-        await asyncio.gather(*(self._wait_for_end(group, one) for one in group.containers))
-        failed = any(one.exit_code for one in group.containers)
+        await asyncio.gather(*(self._wait_for_end(group, each) for each in group.containers))
+        failed = any(each.exit_code for each in group.containers)
         self._end(group, "Failed" if failed else "Succeeded")
 
     async def _wait_for_end(self, group: EmulatedGroup, container: EmulatedContainer) -> None:

@@ -101,10 +101,10 @@ class ResourceApi:
     def _usages(self, app: App, region: str) -> HttpResponse:
         self._subscription.require(app, f"{_ACI}/locations/usages/read", self._scope())
         self._subscription.require_registered()
-        here = [one for one in self._groups.all() if one.location.lower() == region]
+        here = [group for group in self._groups.all() if group.location.lower() == region]
         rows = (
             ("ContainerGroups", len(here), self._subscription.groups_at_most),
-            ("StandardCores", int(sum(one.cores for one in here)), self._subscription.cores_at_most),
+            ("StandardCores", int(sum(group.cores for group in here)), self._subscription.cores_at_most),
         )
         value = [
             {"unit": "Count", "currentValue": used, "limit": most, "name": {"value": name}}
@@ -125,9 +125,9 @@ class ResourceApi:
     def _list(self, app: App, resource_group: str) -> HttpResponse:
         scope = self._scope(resource_group)
         self._subscription.require(app, f"{_GROUP}/read", scope)
-        shown = [one for one in self._groups.all() if self._groups.is_visible(one)]
-        inside = [one for one in shown if one.path.lower().startswith(f"{scope.lower()}/")]
-        return json_response(200, {"value": [one.document(whole=False) for one in inside]})
+        shown = [group for group in self._groups.all() if self._groups.is_visible(group)]
+        inside = [group for group in shown if group.path.lower().startswith(f"{scope.lower()}/")]
+        return json_response(200, {"value": [group.document(whole=False) for group in inside]})
 
     # Groups themselves
 
@@ -171,9 +171,9 @@ class ResourceApi:
                 raise ArmError(409, "ContainerGroupTransitioning", words)
             return json_response(200, existing.document(whole=True))
         self._subscription.require_registered()
-        for one in group.requests:
-            if not self._subscription.has_image(one.image):
-                words = f"The image '{one.image}' in container group '{group.name}' is not accessible."
+        for request in group.requests:
+            if not self._subscription.has_image(request.image):
+                words = f"The image '{request.image}' in container group '{group.name}' is not accessible."
                 raise ArmError(400, "InaccessibleImage", words)
         if self._faults.strikes("registry_error"):
             words = "An error response is received from the docker registry 'index.docker.io'. Please retry later."
@@ -194,8 +194,8 @@ class ResourceApi:
         return json_response(200, group.document(whole=True))
 
     def _require_room(self, group: EmulatedGroup) -> None:
-        here = [one for one in self._groups.all() if one.location == group.location]
-        cores = sum(one.cores for one in here) + group.cores
+        here = [other for other in self._groups.all() if other.location == group.location]
+        cores = sum(other.cores for other in here) + group.cores
         most_groups, most_cores = self._subscription.groups_at_most, self._subscription.cores_at_most
         if len(here) >= most_groups or cores > most_cores:
             kind = "ContainerGroups" if len(here) >= most_groups else "StandardCores"
@@ -211,7 +211,7 @@ class ResourceApi:
         return json_response(200, document)
 
     def _log(self, group: EmulatedGroup, container: str, tail: str | None) -> HttpResponse:
-        found = next((one for one in group.containers if one.name == container), None)
+        found = next((each for each in group.containers if each.name == container), None)
         if found is None:
             raise ArmError(404, "ContainerNotFound", f"There is no container '{container}' that has started.")
         return json_response(200, {"content": found.log(int(tail) if tail else None)})

@@ -55,13 +55,13 @@ class AzureEmulator(Emulator):
 
     def _actions(self) -> Actions:
         return {
-            "meter": lambda given: [{**asdict(one), "billed_s": one.billed_s} for one in self.meter.spans],
+            "meter": lambda given: [{**asdict(span), "billed_s": span.billed_s} for span in self.meter.spans],
             "quota": self._set_quota,
             "park": lambda given: setattr(self.groups, "stubs", str(given["names"])),
             "start": lambda given: setattr(self.groups, "start_s", float(given["seconds"])),
             "expire": lambda given: self.subscription.expire_tokens(),
             "state": lambda given: {
-                "groups": {one.name: one.state for one in self.groups.all()},
+                "groups": {group.name: group.state for group in self.groups.all()},
                 "processes": self.groups.pids(),
             },
         }

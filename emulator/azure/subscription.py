@@ -44,7 +44,7 @@ class RoleAssignment:
 
 
 def _matches(patterns: Sequence[str], action: str) -> bool:
-    return any(fnmatchcase(action.lower(), one.lower()) for one in patterns)
+    return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Subscription:
             raise ArmError(409, "MissingSubscriptionRegistration", words)
 
     def has_image(self, name: str) -> bool:
-        return any(fnmatchcase(name, one) for one in self.images)
+        return any(fnmatchcase(name, image) for image in self.images)
 
     def count_create(self) -> None:
         """Count one more create. Raises ArmError 429 if there were too many."""

@@ -20,7 +20,7 @@ _WEIGHT = 0.9
 _NOISE_OVER = 20
 _FURTHEST = 4.0
 """How many times as long as the curve its forecast may reach: of shorter curves the band held too seldom."""
-_COURSES = (-0.3, 1.2, 4.5)
+_MULTIPLES = (-0.3, 1.2, 4.5)
 """The 10th, 50th and 90th percentile of how stored runs went on, in units of their gain so far and of their noise."""
 
 
@@ -62,4 +62,4 @@ def predict_score(
     trend = gained * stretch / max(log(now / back), 1e-9) if stretch else 0.0
     noise = float(np.std(np.asarray(scores[-_NOISE_OVER:]) - smooth[-_NOISE_OVER:]))
     unit = hypot(trend, noise * min(1.0, stretch / log(2.0)) if stretch else 0.0)
-    return CurveBand(*(last + toward * course * unit for course in _COURSES))
+    return CurveBand(*(last + toward * multiple * unit for multiple in _MULTIPLES))
