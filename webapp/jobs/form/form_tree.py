@@ -140,6 +140,8 @@ class UnionVariant(FieldGroup):
     tag: str = ""
     selected: bool = False
 
+    template = "jobs/form/variant.html"
+
     @property
     def paper(self) -> str:
         """Where the page of papers says what this member was worth; empty where it is of none."""

@@ -52,6 +52,27 @@ class _Controls(HTMLParser):
             self.sent[name] = value
 
 
+class _Groups(HTMLParser):
+    """The variants that each control of a page is drawn in, by its name."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.around: dict[str, set[str]] = {}
+        self._open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        if tag == "div":
+            self._open.append(found.get("data-variant", "") if found.get("role") == "group" else "")
+        elif tag in ("input", "select", "textarea") and "name" in found:
+            self.around.setdefault(found["name"], set()).update(self._open)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "div":
+            self._open.pop()
+
+
 def sent_by_a_browser(form: SpecForm, **switches: str) -> dict[str, Any]:
     """All that a drawn form sends without JavaScript, with other variants chosen, by the path of their choice."""
     drawn = {choice.initial_name: choice.initial_state for choice in form.tree.choices()}
@@ -256,3 +277,16 @@ def test_what_means_something_else_in_another_variant_is_not_kept() -> None:
     }
     assert switch_variant(JobSpec, "training.scaling", {"kind": "fixed"}, "nonsense") == {"kind": "nonsense"}
     assert switch_variant(JobSpec, "training.rollout", {"attempts": 2}, "fixed") == {}
+
+
+@pytest.mark.django_db
+def test_a_control_of_a_variant_is_drawn_in_its_group_so_that_only_the_chosen_one_is_shown(
+    client: Client, address: str
+) -> None:
+    around = _Groups(client.get(address).content.decode()).around
+    drawn = {name: around[name] for name in job_form().fields if name in around}
+    for part in ("supervised", "fixed", "boosting", "simulated"):
+        assert {
+            name for name, groups in drawn.items() if part in name.split(".") and part not in groups
+        } == set()
+        assert any(part in groups for groups in drawn.values())
