@@ -22,6 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.models import Membership, Project, Role, User
 from webapp.accounts.queries import member_in
+from webapp.http.refusals import back_if_refused
 
 SESSION_KEY = "last_project"
 SIGNED_OUT = "You were signed out, so nothing was changed. Sign in, then do it again."
@@ -138,10 +139,10 @@ def live_page(needs: str = "viewer") -> Callable[[ProjectView], Callable[..., Ht
 def project_action(
     needs: str, *, archived: bool = False
 ) -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
-    """As `project_page`, for what changes something: by POST alone."""
+    """As `project_page`, for what changes something: by POST alone. What is refused opens the page above again."""
 
     def decorate(view: ProjectView) -> ProjectView:
-        action = project_page(needs, archived=archived)(require_POST(view))
+        action = project_page(needs, archived=archived)(require_POST(back_if_refused(view)))
         action.post_only = True  # type: ignore[attr-defined]
         return action
 

@@ -196,18 +196,12 @@ def withdraw(request: HttpRequest, project: Project, invitation_id: int) -> Http
 @fresh_sign_in
 def change_role(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
     membership = queries.member_in(project, membership_id)
-    if changes := membership.version.changes_since(request.POST):
-        messages.error(request, " ".join(changes))
-        return redirect("accounts:members", project.slug)
+    membership.version.refuse_if_stale(request.POST)
     form = RoleForm(request.POST)
-    try:
-        if not form.is_valid():
-            raise services.MembershipError("A role is viewer, editor or owner.")
-        services.change_role(membership, form.cleaned_data["role"])
-    except services.MembershipError as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, f"{membership.user.email} is {form.cleaned_data['role']} now.")
+    if not form.is_valid():
+        raise services.MembershipError("A role is viewer, editor or owner.")
+    services.change_role(membership, form.cleaned_data["role"])
+    messages.success(request, f"{membership.user.email} is {form.cleaned_data['role']} now.")
     return redirect("accounts:members", project.slug)
 
 
@@ -215,15 +209,9 @@ def change_role(request: HttpRequest, project: Project, membership_id: int) -> H
 def remove_member(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
     """Owners remove any member. Every member may leave."""
     membership = member_to_remove(request.user, project, membership_id)
-    if changes := membership.version.changes_since(request.POST):
-        messages.error(request, " ".join(changes))
-        return redirect("accounts:members", project.slug)
+    membership.version.refuse_if_stale(request.POST)
     leaving = membership.user_id == request.user.pk
-    try:
-        services.remove_member(membership)
-    except services.MembershipError as error:
-        messages.error(request, str(error))
-        return redirect("accounts:members", project.slug)
+    services.remove_member(membership)
     if leaving:
         messages.success(request, f"You left {project.name}.")
         return redirect("accounts:home")

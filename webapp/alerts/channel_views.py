@@ -105,10 +105,7 @@ def channel_change(request: HttpRequest, project: Project, channel_id: str) -> H
 def channel_test(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     """Send a test message and redirect to the channel's log."""
     channel = queries.channel_in(project, channel_id)
-    try:
-        channels.send_test(channel=channel, user=person_of(request))
-    except channels.ChannelRefused as refusal:
-        messages.error(request, str(refusal))
+    channels.send_test(channel=channel, user=person_of(request))
     return redirect("alerts:channel", project.slug, channel.pk)
 
 
@@ -127,14 +124,8 @@ def channel_key(request: HttpRequest, project: Project, channel_id: str) -> Http
 @project_action("owner")
 def channel_remove(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     channel = queries.channel_in(project, channel_id)
-    if changes := _version(channel).changes_since(request.POST):
-        messages.error(request, " ".join(changes))
-        return redirect("alerts:channel", project.slug, channel.pk)
-    try:
-        channels.remove(channel=channel)
-    except channels.ChannelRefused as refusal:
-        messages.error(request, str(refusal))
-        return redirect("alerts:channel", project.slug, channel.pk)
+    _version(channel).refuse_if_stale(request.POST)
+    channels.remove(channel=channel)
     messages.success(request, f"{channel.name} and its log are deleted.")
     return redirect("alerts:channels", project.slug)
 

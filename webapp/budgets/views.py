@@ -124,9 +124,7 @@ def budget_close(request: HttpRequest, project: Project, budget_id: int) -> Http
     """Close a budget. Needs a fresh sign-in, because jobs can spend more without it."""
     budget = budget_in(project, budget_id, closed=True, above=_is_staff(request))
     require_may_lift(request.membership, budget)  # type: ignore[attr-defined]
-    if changes := budget_version(budget).changes_since(request.POST):
-        messages.error(request, " ".join(changes))
-        return redirect("budgets:detail", project.slug, budget.pk)
+    budget_version(budget).refuse_if_stale(request.POST)
     close_budget(budget=budget)
     messages.info(request, f"“{budget.name}” is closed.")
     return redirect("budgets:list", project.slug)

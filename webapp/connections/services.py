@@ -25,9 +25,10 @@ from webapp.connections.models import (
     new_external_id,
 )
 from webapp.connections.sealing import Secret, seal
+from webapp.http.refusals import Refused
 
 
-class ConnectionRefused(Exception):
+class ConnectionRefused(Refused):
     """The change is refused; the text says why, for the page."""
 
 

@@ -106,10 +106,7 @@ def connection_identity(request: HttpRequest, project: Project, connection_id: s
 @project_action("editor")
 def check_connection(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
-    try:
-        connection_check.request_test(connection=connection)
-    except services.ConnectionRefused as refusal:
-        messages.error(request, str(refusal))
+    connection_check.request_test(connection=connection)
     return redirect("connections:detail", project.slug, connection.pk)
 
 
@@ -125,19 +122,14 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
     """Request the set-up of the account: the functions' resources, or a check of the containers' image."""
     connection = queries.connection_in(project, connection_id)
     form = forms.set_up_form(connection, request.POST)
-    if changes := forms.set_up_version(connection, queries.set_up_of(connection)).changes_since(request.POST):
-        messages.error(request, " ".join(changes))
-        return redirect("connections:detail", project.slug, connection.pk)
+    forms.set_up_version(connection, queries.set_up_of(connection)).refuse_if_stale(request.POST)
     azure = connection.cloud == "azure"
     if not form.is_valid():
         wrong = str(next(iter(form.errors["image"]))) if azure else forms.WRONG_MEMORY
         messages.error(request, f"{wrong} Nothing was made.")
         return redirect("connections:detail", project.slug, connection.pk)
     ask: Any = account_setup.request_containers if azure else account_setup.request_set_up
-    try:
-        ask(connection=connection, **form.cleaned_data)
-    except services.ConnectionRefused as refusal:
-        messages.error(request, str(refusal))
+    ask(connection=connection, **form.cleaned_data)
     return redirect("connections:detail", project.slug, connection.pk)
 
 
@@ -145,13 +137,8 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
 def connection_take_down(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """Request the removal of what a set-up made."""
     connection = queries.connection_in(project, connection_id)
-    if changes := forms.set_up_version(connection, queries.set_up_of(connection)).changes_since(request.POST):
-        messages.error(request, " ".join(changes))
-        return redirect("connections:detail", project.slug, connection.pk)
-    try:
-        account_setup.request_removal(connection=connection)
-    except services.ConnectionRefused as refusal:
-        messages.error(request, str(refusal))
+    forms.set_up_version(connection, queries.set_up_of(connection)).refuse_if_stale(request.POST)
+    account_setup.request_removal(connection=connection)
     return redirect("connections:detail", project.slug, connection.pk)
 
 
@@ -179,14 +166,8 @@ def connection_policy_document(
 @project_action("owner")
 def connection_remove(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
-    if changes := _removal_version(connection).changes_since(request.POST):
-        messages.error(request, " ".join(changes))
-        return redirect("connections:detail", project.slug, connection.pk)
-    try:
-        services.remove_connection(connection=connection)
-    except services.ConnectionRefused as refusal:
-        messages.error(request, str(refusal))
-        return redirect("connections:detail", project.slug, connection.pk)
+    _removal_version(connection).refuse_if_stale(request.POST)
+    services.remove_connection(connection=connection)
     messages.success(request, f"{connection.name} and its credentials are deleted.")
     return redirect("connections:list", project.slug)
 

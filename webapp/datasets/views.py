@@ -16,7 +16,7 @@ from webapp.accounts.models import Project
 from webapp.datasets import files, queries, services
 from webapp.datasets.forms import ChoiceForm, UploadForm
 from webapp.datasets.models import DataSet, DataState
-from webapp.datasets.services import ChoiceRefused, DataRefused
+from webapp.datasets.services import ChoiceRefused
 from webapp.datasets.text import class_rows, column_rows, feature_words, status_of, table_words
 
 _SHOWN = 50
@@ -48,18 +48,14 @@ def data_set_upload(request: HttpRequest, project: Project) -> HttpResponse:
         messages.error(request, "Choose the file of a table first.")
         return redirect("datasets:list", project.slug)
     uploaded = form.cleaned_data["file"]
-    try:
-        made = services.accept_file(
-            project=project,
-            user=person_of(request),
-            file_name=uploaded.name,
-            file=uploaded.file,
-            size=uploaded.size,
-            name=form.cleaned_data["name"],
-        )
-    except DataRefused as refusal:
-        messages.error(request, str(refusal))
-        return redirect("datasets:list", project.slug)
+    made = services.accept_file(
+        project=project,
+        user=person_of(request),
+        file_name=uploaded.name,
+        file=uploaded.file,
+        size=uploaded.size,
+        name=form.cleaned_data["name"],
+    )
     return redirect("datasets:detail", project.slug, made.pk)
 
 
@@ -87,19 +83,13 @@ def data_set_choose(request: HttpRequest, project: Project, data_set_id: int) ->
         except ChoiceRefused as refusal:
             form.add_problems(refusal.problems)
             return _page(request, data_set, form)
-        except DataRefused as refusal:
-            messages.error(request, str(refusal))
     return redirect("datasets:detail", project.slug, data_set.pk)
 
 
 @project_action("editor")
 def data_set_delete(request: HttpRequest, project: Project, data_set_id: int) -> HttpResponse:
     data_set = queries.data_set_to_delete(project, data_set_id)
-    try:
-        services.delete(data_set=data_set)
-    except DataRefused as refusal:
-        messages.error(request, str(refusal))
-        return redirect("datasets:detail", project.slug, data_set.pk)
+    services.delete(data_set=data_set)
     messages.success(
         request, f"{data_set.name} is deleted. Jobs that learned from it, and what they cost, stay."
     )

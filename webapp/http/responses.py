@@ -53,13 +53,13 @@ class ActionsAskedAgain:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self._get_response(request)
         opened = request.method == "GET" and "text/html" in request.headers.get("Accept", "")
-        if response.status_code != 405 or not opened or not (page := _page_above(request.path)):
+        if response.status_code != 405 or not opened or not (page := page_above(request.path)):
             return response
         messages.warning(request, PRESS_AGAIN)
         return redirect(page)
 
 
-def _page_above(path: str) -> str:
+def page_above(path: str) -> str:
     """Return the nearest address above that is not one of an action. Empty if there is none."""
     parts = path.strip("/").split("/")
     for count in range(len(parts) - 1, 0, -1):

@@ -36,9 +36,7 @@ def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpRespons
 def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Raise the job's budget. Needs a fresh sign-in, because the job can spend more."""
     job = queries.job_in(project, job_id)
-    if changes := limit_version(job).changes_since(request.POST):
-        messages.error(request, " ".join(changes))
-        return redirect("jobs:detail", project.slug, job.pk)
+    limit_version(job).refuse_if_stale(request.POST)
     try:
         limit = read_usd(request.POST.get("limit_usd", ""))
         services.raise_budget(job=job, user=person_of(request), limit_usd=limit)

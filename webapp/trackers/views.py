@@ -78,9 +78,7 @@ def tracker_page(request: HttpRequest, project: Project, tracker: str) -> HttpRe
 @fresh_sign_in
 def tracker_remove(request: HttpRequest, project: Project, tracker: str) -> HttpResponse:
     tracker_row = queries.tracker_in(project, tracker)
-    if changed := _version(project, TrackerKind(tracker_row.kind), tracker_row).changes_since(request.POST):
-        messages.error(request, " ".join(changed))
-        return redirect("trackers:tracker", project.slug, tracker_row.kind)
+    _version(project, TrackerKind(tracker_row.kind), tracker_row).refuse_if_stale(request.POST)
     services.remove_tracker(tracker=tracker_row)
     messages.success(
         request, f"{tracker_row.get_kind_display()} is removed, with its token. What was sent stays there."

@@ -57,9 +57,7 @@ def predicted(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
 def what_if_apply(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Apply the actors and the limit, and keep the prediction. A higher limit needs a fresh sign-in."""
     job = job_in(project, job_id)
-    if changes := limit_version(job).changes_since(request.POST):
-        messages.error(request, " ".join(changes))
-        return redirect("predictions:what_if", project.slug, job.pk)
+    limit_version(job).refuse_if_stale(request.POST)
     try:
         actors, limit = _read_choice(job, request.POST)
         if limit is not None and limit > job.account.limit_picodollars and not is_fresh(request):

@@ -185,21 +185,18 @@ def view_change(request: HttpRequest, project: Project) -> HttpResponse:
 def job_labels(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Set a job's tags and note; or, with `archive`, `unarchive` or `delete`, do that."""
     job = queries.job_in(project, job_id)
-    try:
-        if "delete" in request.POST:
-            actions.delete(job=job, user=person_of(request))
-            messages.success(request, f"{job.name} is deleted. Its cost stays in the reports.")
-            return redirect("jobs:list", project.slug)
-        if "archive" in request.POST:
-            actions.archive(job=job, user=person_of(request))
-        elif "unarchive" in request.POST:
-            actions.unarchive(job=job, user=person_of(request))
-        else:
-            names = actions.tag_names(request.POST.get("tags", ""))
-            actions.set_note(job=job, text=request.POST.get("note", ""))
-            actions.set_tags(job=job, names=names)
-    except actions.LabelRefused as refusal:
-        messages.error(request, str(refusal))
+    if "delete" in request.POST:
+        actions.delete(job=job, user=person_of(request))
+        messages.success(request, f"{job.name} is deleted. Its cost stays in the reports.")
+        return redirect("jobs:list", project.slug)
+    if "archive" in request.POST:
+        actions.archive(job=job, user=person_of(request))
+    elif "unarchive" in request.POST:
+        actions.unarchive(job=job, user=person_of(request))
+    else:
+        names = actions.tag_names(request.POST.get("tags", ""))
+        actions.set_note(job=job, text=request.POST.get("note", ""))
+        actions.set_tags(job=job, names=names)
     return redirect("jobs:detail", project.slug, job.pk)
 
 
