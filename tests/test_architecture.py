@@ -157,7 +157,7 @@ ABOUT_REINFORCEMENT = {
         *("rl", "scheduling", "spec.py", "tasks/reinforcement.py", "scaling/reward_ratio.py"),
         "engine/memory_needs.py",
         *(f"functions/{name}.py" for name in ("rollout", "evaluate", "fragment", "update")),
-        *(f"calls/{name}.py" for name in ("rollout", "evaluate", "gradient", "update", "planned")),
+        *(f"calls/{name}.py" for name in ("rollout", "evaluate", "gradient", "update")),
     ),
     "cloud": (
         *("timing/calibration", "accounts/profiling_runs.py", "platforms/trajectory_cache.py"),

@@ -9,8 +9,6 @@ import base64
 import os
 from typing import Any
 
-import training.functions.evaluate
-import training.functions.rollout  # noqa: F401
 from cloud.actor.body import ActorMemory
 from cloud.actor.wire import RESULT_LIMIT_BYTES, Envelope, MalformedMessage, from_event
 from training.rl.environments.native.cores import cores_with_memory

@@ -81,10 +81,6 @@ def main(arguments: list[str]) -> None:
     die_with_parent(parent_pid)
     # Ctrl-C in the terminal is for the job, which then ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Imported before `Ready` is sent, so that it does not count into the first call's deadline.
-    import training.functions.evaluate
-    import training.functions.rollout  # noqa: F401
-
     with socket.socket(fileno=descriptor) as connection:
         serve(connection)
 

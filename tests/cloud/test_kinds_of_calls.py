@@ -35,7 +35,7 @@ from cloud.timing.simulation.draws import Draws
 from cloud.timing.simulation.speed import Speeds
 from tests.cloud import calls, clouds
 from tests.cloud.recorded import CHANCE, record
-from tests.training.adding import MACS, Add, AddRequest, numbers
+from tests.training.adding import MACS, Add, AddRequest, add, numbers
 from tests.training.specs import tiny
 from training.calls import KINDS
 from training.engine.codec import decode, encode
@@ -44,7 +44,7 @@ from training.engine.messages import Call, CallFailed, Event, RoundFinished
 from training.engine.replay import Contribution
 from training.engine.train import DRIVERS
 from training.functions.body import Result, WarmCache
-from training.functions.run import execute
+from training.functions.run import BODIES, execute
 from training.loops.driver import Driver
 from training.loops.state import SendUpdate, Step
 from training.loops.synchronous import Synchronous, SynchronousState
@@ -57,6 +57,7 @@ _LUCK = Draws(start_normal=0.0, straggler_normal=0.0, failure=1.0, failure_at=1.
 def adding(monkeypatch: pytest.MonkeyPatch) -> Add:
     kind = Add()
     monkeypatch.setitem(KINDS, kind.name, kind)
+    monkeypatch.setitem(BODIES, kind.name, add)
     return kind
 
 
@@ -147,7 +148,9 @@ def test_its_answer_is_checked_to_the_byte(adding: Add) -> None:
     assert refused.value.code == "sum"
 
 
-def test_an_answer_that_a_check_did_not_foresee_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_a_check_did_not_foresee_is_refused(
+    adding: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Careless(Add):
         def check(self, call: Call, request: AddRequest, result: Result) -> None:
             raise TypeError("unhashable type: 'list'")
@@ -308,20 +311,24 @@ print(json.dumps(found))
 """
 
 
-def test_one_file_and_one_row_run_on_workers_on_the_simulated_cloud_and_on_lambda(tmp_path: Path) -> None:
+def test_a_kind_and_its_body_run_on_workers_on_the_simulated_cloud_and_on_lambda(
+    tmp_path: Path,
+) -> None:
     """In a copy of the code, whose workers and functions know it as they know any other."""
     for room in ("training", "cloud"):
         shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copy(ROOT / "tests/training/adding.py", tmp_path / "training/calls/adding.py")
-    table = tmp_path / "training/calls/__init__.py"
-    text = table.read_text()
-    row = text.replace("        Update(),\n", "        Update(),\n        Add(),\n")
-    assert row != text
-    table.write_text(
-        row.replace(
-            "from training.calls.eval", "from training.calls.adding import Add\nfrom training.calls.eval", 1
+    for name, row in (("calls/__init__", "        Update(),\n"), ("functions/run", '    "rollout": ')):
+        added, imported = (
+            ("        Add(),\n", "Add") if name == "calls/__init__" else ('    "add": add,\n', "add")
         )
-    )
+        table = tmp_path / f"training/{name}.py"
+        text = table.read_text()
+        assert row in text
+        text = text.replace(
+            "\nfrom training.", f"\nfrom training.calls.adding import {imported}\nfrom training.", 1
+        )
+        table.write_text(text.replace(row, f"{added}{row}"))
     answer = subprocess.run(
         [sys.executable, "-c", _PROGRAM],
         cwd=tmp_path,

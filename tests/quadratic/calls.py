@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,17 +11,13 @@ from training.calls.kind import (
     BadAnswer,
     BillPart,
     CallKind,
-    CallRequest,
+    PlannedCall,
     read_document,
-    required_weights,
 )
 from training.engine.codec import Document, decode, encode
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Usage
-from training.functions.body import Result, WarmCache
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
+from training.functions.body import Result, WarmCache, required_weights
 
 
 class SlopeRequest(CallRequest):
@@ -97,9 +93,6 @@ class Slope(_OfQuadratics):
         gradient = published["theta"] - 1.0 + 0.1 * noise
         document = {"gradient": gradient, "samples": request.samples, "version": published["version"]}
         return document, Usage(minibatches=1, samples=request.samples, macs=1000)
-
-    def slot(self, request: SlopeRequest) -> int | None:
-        return request.slot
 
 
 class Descend(_OfQuadratics):

@@ -18,6 +18,17 @@ _ROWS = {
             "from training.calls.quadratic import Appraise, Descend, Slope\nfrom training.calls.rollout import",
         ),
     ],
+    "training/functions/run.py": [
+        (
+            '    "rollout": ',
+            '    "slope": Slope().run,\n    "descend": Descend().run,\n    "appraise": Appraise().run,\n'
+            '    "rollout": ',
+        ),
+        (
+            "from training.engine.messages import",
+            "from training.calls.quadratic import Appraise, Descend, Slope\nfrom training.engine.messages import",
+        ),
+    ],
     "training/tasks/kinds.py": [
         (
             "(ReinforcementLearning, SupervisedLearning)",

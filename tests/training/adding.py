@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from training.calls.kind import SLACK_BYTES, BadAnswer, BillPart, CallKind, CallRequest, read_document
+from training.calls.kind import SLACK_BYTES, BadAnswer, BillPart, CallKind, PlannedCall, read_document
 from training.engine.codec import decode, encode
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
 
 MACS = 2_000_000
 
@@ -38,9 +35,6 @@ class Add(CallKind[AddRequest]):
     attempts = 4
     deadline_s = 30.0
 
-    def run(self, call: Call, request: AddRequest, weights: bytes | None, warm_cache: WarmCache) -> Result:
-        return Result(_sum_of(call), None, self._usage(call, request))
-
     def answer_limit_bytes(self, call: Call, request: AddRequest) -> int:
         return SLACK_BYTES
 
@@ -48,7 +42,7 @@ class Add(CallKind[AddRequest]):
         read_document(result.payload, self.answer_limit_bytes(call, request), {"sum"}, "sum")
         if result.payload != _sum_of(call) or result.slot_state is not None:
             raise BadAnswer("sum", "this is not the sum of these numbers")
-        if result.usage != self._usage(call, request):
+        if result.usage != _usage(call, request):
             raise BadAnswer("work", "the reported work is not that of the numbers")
 
     def expected_work(self, planned: PlannedCall) -> Usage:
@@ -56,9 +50,15 @@ class Add(CallKind[AddRequest]):
             minibatches=1, samples=max(1, planned.contributions), macs=MACS, bytes_in=100, bytes_out=100
         )
 
-    def _usage(self, call: Call, request: AddRequest) -> Usage:
-        numbers = len(decode(call.inputs[0])["numbers"])
-        return Usage(minibatches=request.passes, samples=numbers * request.passes, macs=MACS)
+
+def add(call: Call, request: AddRequest, weights: bytes | None, warm_cache: WarmCache) -> Result:
+    """Its body."""
+    return Result(_sum_of(call), None, _usage(call, request))
+
+
+def _usage(call: Call, request: AddRequest) -> Usage:
+    numbers = len(decode(call.inputs[0])["numbers"])
+    return Usage(minibatches=request.passes, samples=numbers * request.passes, macs=MACS)
 
 
 def numbers(*given: float) -> tuple[bytes, ...]:

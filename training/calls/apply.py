@@ -6,8 +6,9 @@ a time, beside the coordinator.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -20,21 +21,20 @@ from training.calls.kind import (
     BadAnswer,
     BillPart,
     CallKind,
-    CallRequest,
+    PlannedCall,
     read_document,
 )
 from training.calls.update import UPDATE_ATTEMPTS, check_arrays, check_reports, state_in
 from training.engine.codec import Document, decode
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Usage
-from training.functions.body import Result, WarmCache
+from training.functions.body import Result
 from training.loops.aggregation import AggregationRule
 from training.rl.algorithms import AnyAlgorithm
+from training.rl.algorithms.slice_gradient import end_round
+from training.rl.learner import LearnerState, PublishedPolicy, RoundSums
 from training.rl.networks import AnyNetwork
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
-    from training.rl.learner import LearnerState, PublishedPolicy, RoundSums
+from training.rl.normalisers import Moments
 
 _REPORT_BYTES = 800
 _KEYS = {
@@ -89,18 +89,11 @@ class Apply(CallKind[ApplyRequest]):
     attempts = UPDATE_ATTEMPTS
     deadline_s = LONGEST_CALL_S
 
-    def run(self, call: Call, request: ApplyRequest, weights: bytes | None, warm_cache: WarmCache) -> Result:
-        from training.functions.apply import apply
-
-        return apply(call, request)
-
     def answer_limit_bytes(self, call: Call, request: ApplyRequest) -> int:
         # The next state has the arrays of the state before; its weights and parameters are some of them.
         return 4 * sum(map(len, call.inputs[:1])) + SLACK_BYTES
 
     def check(self, call: Call, request: ApplyRequest, result: Result) -> None:
-        from training.rl.learner import LearnerState
-
         before = LearnerState.decode(call.inputs[0])
         gradients = gradients_in(call, request)
         facts = facts_of(before, request, gradients)
@@ -151,8 +144,6 @@ def gradients_in(call: Call, request: ApplyRequest) -> list[Document]:
 
 def policies_in(call: Call, request: ApplyRequest) -> list[PublishedPolicy]:
     """Return the policies among a call's inputs."""
-    from training.rl.learner import PublishedPolicy
-
     return [PublishedPolicy.decode(weights) for weights in call.inputs[len(call.inputs) - request.policies :]]
 
 
@@ -169,7 +160,6 @@ def facts_of(before: LearnerState, request: ApplyRequest, gradients: list[Docume
 
 def sums_with(before: LearnerState, gradients: list[Document]) -> RoundSums:
     """Return the round's sums with those of these gradients."""
-    from training.rl.normalisers import Moments
 
     def moments(gradient: Document, name: str) -> Moments | None:
         if f"{name}_count" not in gradient:
@@ -192,10 +182,6 @@ def _check_state(
     gradients: list[Document],
 ) -> None:
     """Check that it can follow the state before: all but the numbers of its parameters are known."""
-    from dataclasses import replace
-
-    from training.rl.algorithms.slice_gradient import end_round
-
     steps = len(gradients) if request.rule == "sequential" else 1
     facts = {
         "version": before.version + 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -12,17 +12,13 @@ from training.calls.kind import (
     BadAnswer,
     BillPart,
     CallKind,
-    CallRequest,
+    PlannedCall,
     read_document,
-    required_weights,
 )
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Usage
-from training.functions.body import Result, WarmCache
+from training.functions.body import Result
 from training.rl.environments.model import EnvironmentSpec
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
 
 _KEYS = {"returns", "lengths"}
 _HEADER_BYTES = 260
@@ -48,13 +44,6 @@ class Evaluate(CallKind[EvaluateRequest]):
     who = "Evaluation"
     subject = "A call (evaluate)"
     grows_with_trials = True
-
-    def run(
-        self, call: Call, request: EvaluateRequest, weights: bytes | None, warm_cache: WarmCache
-    ) -> Result:
-        from training.functions.evaluate import evaluate
-
-        return evaluate(call, request, required_weights(weights), warm_cache)
 
     def answer_limit_bytes(self, call: Call, request: EvaluateRequest) -> int:
         return 16 * len(request.episode_seeds) + SLACK_BYTES

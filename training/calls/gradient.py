@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from math import exp, inf, prod
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,22 +20,19 @@ from training.calls.kind import (
     BadAnswer,
     BillPart,
     CallKind,
-    CallRequest,
+    PlannedCall,
     read_document,
-    required_weights,
 )
 from training.engine.codec import Document, decode
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Usage
-from training.functions.body import Result, WarmCache
+from training.functions.body import Result
 from training.rl.algorithms import AnyAlgorithm
+from training.rl.environments.making import known_spaces
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.networks import AnyNetwork
+from training.rl.networks.network import parameter_shapes
 from training.rl.truncation import Truncation
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
-    from training.rl.spaces import Spaces
 
 PREFIX = "g:"
 """Before the names of a gradient's arrays in its document."""
@@ -116,18 +113,11 @@ class Gradient(CallKind[GradientRequest]):
     who = "Learner"
     subject = "A gradient"
 
-    def run(
-        self, call: Call, request: GradientRequest, weights: bytes | None, warm_cache: WarmCache
-    ) -> Result:
-        from training.functions.gradient import gradient
-
-        return gradient(call, request, required_weights(weights))
-
     def answer_limit_bytes(self, call: Call, request: GradientRequest) -> int:
         sizes = [4 * prod(shape) for shape in _shapes(request).values()]
         # Observations have a mean and a variance of eight bytes each, and a slice keeps a few numbers of each sample.
         kept = 0 if request.passes == 1 else sum(map(len, call.inputs))
-        size = _spaces(request).observation_size
+        size = known_spaces(request.environment).observation_size
         return sum(sizes) + (16 + 4 * request.states) * size + kept + SLACK_BYTES
 
     def check(self, call: Call, request: GradientRequest, result: Result) -> None:
@@ -143,7 +133,7 @@ class Gradient(CallKind[GradientRequest]):
             raise BadAnswer("gradient", f"the gradient lacks or adds: {', '.join(odd)}")
         for name, shape in shapes.items():
             _check_array(f"the gradient of {name}", document[f"{PREFIX}{name}"], "<f4", shape, NUMBER_LIMIT)
-        size = _spaces(request).observation_size
+        size = known_spaces(request.environment).observation_size
         for name in moments:
             length = size if name == "observation" else 1
             for part, most in (("mean", _MEAN_LIMIT), ("variance", _VARIANCE_LIMIT)):
@@ -152,13 +142,13 @@ class Gradient(CallKind[GradientRequest]):
                 raise BadAnswer("gradient", f"a variance of {name}s is below 0")
         facts = slice_facts(call, request, _read_once)
         if request.states:
-            spaces = _spaces(request)
+            spaces = known_spaces(request.environment)
             shape = (min(request.states, facts["samples"]), *spaces.observation_shape)
             _check_array("what was seen", document["states"], "|u1" if spaces.pictures else "<f4", shape)
         _check_plain(call, request, document, facts, moments)
         _check_start(result.slot_state, request, document["last"], facts["shape"])
         work = result.usage.minibatches, result.usage.samples, result.usage.macs, result.usage.pictures
-        spaces = _spaces(request)
+        spaces = known_spaces(request.environment)
         if work != (1, facts["samples"], request.network.learner_macs(spaces), spaces.pictures):
             raise BadAnswer(
                 "work", f"{result.usage.samples} samples are reported; {facts['samples']} came in"
@@ -271,16 +261,8 @@ def mean_figures(
     return means
 
 
-def _spaces(request: GradientRequest) -> Spaces:
-    from training.rl.environments.making import known_spaces
-
-    return known_spaces(request.environment)
-
-
 def _shapes(request: GradientRequest) -> dict[str, tuple[int, ...]]:
-    from training.rl.networks.network import parameter_shapes
-
-    return parameter_shapes(request.network, _spaces(request))
+    return parameter_shapes(request.network, known_spaces(request.environment))
 
 
 def _check_array(
@@ -315,7 +297,7 @@ def _check_plain(
         or (last and not may_be_last)
     ):
         raise BadAnswer("gradient", "the gradient is of another pass")
-    seen = request.algorithm.normalise_observations and not _spaces(request).pictures
+    seen = request.algorithm.normalise_observations and not known_spaces(request.environment).pictures
     wanted = [
         name
         for name, is_kept in zip(MOMENTS, (seen, request.algorithm.normalise_rewards), strict=True)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from training.engine.codec import CodecError, Document, decode
-from training.engine.reports import Message, Usage
-from training.functions.body import Result, WarmCache
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
+from training.engine.messages import Call, CallRequest
+from training.engine.reports import Usage
+from training.functions.body import Result
 
 LONGEST_CALL_S = 900.0
 """No call may take longer, on any platform."""
@@ -20,12 +17,6 @@ SLACK_BYTES = 64 * 2**10
 """What an answer may have beside its numbers: names, shapes and a few figures."""
 FIGURE_LIMIT = 1e100
 """No figure that an answer reports is larger, so that sums and means of them are finite."""
-
-
-class CallRequest(Message):
-    """What a call asks for. Each kind has its own model, which fixes `kind`."""
-
-    kind: str
 
 
 class BadAnswer(ValueError):
@@ -43,6 +34,44 @@ class BillPart:
     key: str
     title: str
     words: str
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of messages, and multiplications of one sample. A trajectory and a state are those of one call.
+    `parameters` are the learner's without its optimiser, `gradient` is as large as all weights.
+    """
+
+    weights: int
+    learner: int
+    parameters: int
+    gradient: int
+    trajectory: int
+    state: int
+    policy_macs: int
+    learner_macs: int
+    pictures: bool
+
+
+@dataclass(frozen=True)
+class PlannedCall:
+    """A call that has not run, and how much of the job falls to it.
+
+    `trajectories` and other learners' `policies` come in, `gradients` become a version, `trials` of `steps` in
+    all are made. `sharing` calls judge the held-out rows together; 0: as few as do. `fewer`: each trajectory stands
+    for this many, where a small fleet represents one that is as many times larger and whose lines are as many times
+    faster.
+    """
+
+    training: Any
+    sizes: Sizes
+    contributions: int = 0
+    policies: int = 0
+    gradients: int = 0
+    trials: int = 0
+    steps: int = 0
+    sharing: int = 0
+    fewer: int = 1
 
 
 RequestOfKind = TypeVar("RequestOfKind", bound=CallRequest)
@@ -76,10 +105,6 @@ class CallKind(ABC, Generic[RequestOfKind]):
     grows_with_trials: bool = False
 
     @abstractmethod
-    def run(self, call: Call, request: RequestOfKind, weights: bytes | None, warm_cache: WarmCache) -> Result:
-        """Run the body. What it needs is imported here, so that processes load only what they run."""
-
-    @abstractmethod
     def answer_limit_bytes(self, call: Call, request: RequestOfKind) -> int:
         """Return the most bytes that an answer to this call can have, unpacked."""
 
@@ -103,19 +128,8 @@ class CallKind(ABC, Generic[RequestOfKind]):
         """Return how many trials the call asks for, or None if their number is not its question."""
         return None
 
-    def slot(self, request: RequestOfKind) -> int | None:
-        """Return the slot whose state the call continues. It runs fastest where the slot's last call ran."""
-        return None
-
 
 AnyKind = CallKind[Any]
-
-
-def required_weights(weights: bytes | None) -> bytes:
-    """Return the weights, for bodies that cannot do without. Raises ValueError if there are none."""
-    if weights is None:
-        raise ValueError("this call needs weights but has none")
-    return weights
 
 
 def read_document(data: bytes, most_bytes: int, keys: set[str] | None, code: str) -> Document:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
-from training.calls.kind import LONGEST_CALL_S, SLACK_BYTES, BadAnswer, BillPart, CallKind, CallRequest
+from training.calls.kind import LONGEST_CALL_S, SLACK_BYTES, BadAnswer, BillPart, CallKind, PlannedCall
 from training.calls.sgd import expected_push_bytes
 from training.data.manifest import DataShape
+from training.engine.codec import encode
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Usage
-from training.functions.body import Result, WarmCache
+from training.functions.body import Result
 from training.supervised import pushes
+from training.supervised.descent_state import DescentState
 from training.supervised.models import AnyModel
+from training.supervised.models.model import Parameters, parameter_count
 from training.supervised.models.optimisers import AnyOptimiser
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
 
 _HEADER_BYTES = 600
 _STATE_COPIES = {"sgd": 1, "momentum": 2, "adam": 3}
@@ -50,18 +52,11 @@ class Merge(CallKind[MergeRequest]):
     attempts = 2
     deadline_s = LONGEST_CALL_S
 
-    def run(self, call: Call, request: MergeRequest, weights: bytes | None, warm_cache: WarmCache) -> Result:
-        from training.functions.merge import merge
-
-        return merge(call, request)
-
     def answer_limit_bytes(self, call: Call, request: MergeRequest) -> int:
         return 2 * sum(map(len, call.inputs[:1])) + SLACK_BYTES
 
     def check(self, call: Call, request: MergeRequest, result: Result) -> None:
         """Merge again: it is a few sums, so that every byte of the answer is known."""
-        from training.functions.merge import merge
-
         known = merge(call, request)
         if result.payload != known.payload:
             raise BadAnswer("merge", "the merge is not that of these pushes")
@@ -90,3 +85,43 @@ class Merge(CallKind[MergeRequest]):
             bytes_in=state_bytes // planned.fewer + planned.contributions * push_bytes,
             bytes_out=(state_bytes + weights_bytes) // planned.fewer,
         )
+
+
+def merge(call: Call, request: MergeRequest) -> Result:
+    """Return the next version's state and weights, and what the pushes were together."""
+    state = DescentState.decode(call.inputs[0])
+    shapes = pushes.shapes_of(request.model, request.shape)
+    pushed = [pushes.Push.decode(payload, shapes) for payload in call.inputs[1:]]
+    parameters, optimiser = state.parameters, state.optimiser
+    for gradient in [_mean(pushed)] if request.together else [push.gradient for push in pushed]:
+        parameters, optimiser = request.optimiser.step(parameters, gradient, optimiser)
+    after = replace(state, version=state.version + 1, parameters=parameters, optimiser=optimiser)
+    rows = sum(push.rows for push in pushed)
+    stale = [state.version - push.version for push in pushed]
+    payload = encode(
+        {
+            "state": after.encode(),
+            "weights": after.weights,
+            "version": after.version,
+            "env_steps": rows,
+            "loss": sum(push.loss * push.rows for push in pushed) / rows,
+            "pushes": len(pushed),
+            "pushed_bytes": sum(map(len, call.inputs[1:])),
+            "staleness_mean": float(np.mean(stale)),
+            "staleness_most": max(stale),
+            "diverged": after.diverged or any(push.diverged for push in pushed),
+        }
+    )
+    usage = Usage(minibatches=len(pushed), samples=len(pushed), macs=parameter_count(parameters))
+    return Result(payload, None, usage)
+
+
+def _mean(pushed: Sequence[pushes.Push]) -> Parameters:
+    """Return the mean of the pushes, each weighed by its rows."""
+    rows = sum(push.rows for push in pushed)
+    mean: Parameters = {}
+    for push in pushed:
+        for name, gradient in push.gradient.items():
+            share = gradient * gradient.dtype.type(push.rows / rows)
+            mean[name] = mean[name] + share if name in mean else share
+    return mean

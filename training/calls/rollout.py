@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,19 +13,17 @@ from training.calls.kind import (
     BadAnswer,
     BillPart,
     CallKind,
-    CallRequest,
+    PlannedCall,
     read_document,
-    required_weights,
 )
 from training.engine.codec import Document
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Usage
-from training.functions.body import Result, WarmCache
+from training.functions.body import Result
+from training.rl import batch
+from training.rl.environments.making import known_spaces
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.spaces import Spaces
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
 
 STATE_LIMIT_BYTES = 64 * 2**20
 _KEYS = {
@@ -68,20 +66,11 @@ class Rollout(CallKind[RolloutRequest]):
     who = "Actor"
     subject = "A call (rollout)"
 
-    def run(
-        self, call: Call, request: RolloutRequest, weights: bytes | None, warm_cache: WarmCache
-    ) -> Result:
-        from training.functions.rollout import rollout
-
-        return rollout(call, request, required_weights(weights), warm_cache)
-
     def answer_limit_bytes(self, call: Call, request: RolloutRequest) -> int:
-        return _trajectory_bytes(request, _spaces_of(request.environment)) + STATE_LIMIT_BYTES
+        return _trajectory_bytes(request, known_spaces(request.environment)) + STATE_LIMIT_BYTES
 
     def check(self, call: Call, request: RolloutRequest, result: Result) -> None:
-        from training.rl import batch
-
-        spaces = _spaces_of(request.environment)
+        spaces = known_spaces(request.environment)
         version = call.weights.version if call.weights is not None else 0
         document = read_document(result.payload, _trajectory_bytes(request, spaces), _KEYS, "trajectory")
         try:
@@ -118,15 +107,6 @@ class Rollout(CallKind[RolloutRequest]):
 
     def copies(self, request: RolloutRequest) -> int:
         return request.environments
-
-    def slot(self, request: RolloutRequest) -> int | None:
-        return request.slot
-
-
-def _spaces_of(environment: EnvironmentSpec) -> Spaces:
-    from training.rl.environments.making import known_spaces
-
-    return known_spaces(environment)
 
 
 def _trajectory_bytes(request: RolloutRequest, spaces: Spaces) -> int:

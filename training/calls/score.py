@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -11,22 +11,18 @@ from training.calls.kind import (
     BadAnswer,
     BillPart,
     CallKind,
-    CallRequest,
+    PlannedCall,
     read_document,
-    required_weights,
 )
 from training.data.manifest import DataShape, RowRange
 from training.data.shard import rows_of
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Usage
-from training.functions.body import Result, WarmCache
+from training.functions.body import Result
 from training.supervised.models import AnyModel
 from training.supervised.models.lenet import LeNet
 from training.supervised.models.metrics import Judged, losses_of
 from training.supervised.pushes import most_bytes
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
 
 _KEYS = {"losses", "probabilities", "targets"}
 _SUM_TOLERANCE = 1e-4
@@ -57,11 +53,6 @@ class ScoreRows(CallKind[ScoreRequest]):
     title = "Score"
     who = "Evaluation"
     subject = "A call (score)"
-
-    def run(self, call: Call, request: ScoreRequest, weights: bytes | None, warm_cache: WarmCache) -> Result:
-        from training.functions.score import score
-
-        return score(call, request, required_weights(weights), warm_cache)
 
     def answer_limit_bytes(self, call: Call, request: ScoreRequest) -> int:
         return 4 * request.rows * (request.shape.classes + 2) + SLACK_BYTES

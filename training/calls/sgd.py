@@ -6,26 +6,23 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from training.calls.kind import BadAnswer, BillPart, CallKind, CallRequest, required_weights
+from training.calls.kind import BadAnswer, BillPart, CallKind, PlannedCall
 from training.data import library
 from training.data.manifest import DataShape, RowRange
 from training.data.rows import SparseFeatures
 from training.data.shard import BadShard
 from training.data.store import MissingData, read_rows
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Usage
-from training.functions.body import Result, WarmCache
+from training.functions.body import Result
 from training.supervised import pushes
 from training.supervised.models import AnyModel
 from training.supervised.models.lenet import LeNet
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
 
 _HEADER_BYTES = 400
 
@@ -91,11 +88,6 @@ class Sgd(CallKind[SgdRequest]):
     who = "Function"
     subject = "A call (sgd)"
 
-    def run(self, call: Call, request: SgdRequest, weights: bytes | None, warm_cache: WarmCache) -> Result:
-        from training.functions.sgd import sgd
-
-        return sgd(call, request, required_weights(weights), warm_cache)
-
     def answer_limit_bytes(self, call: Call, request: SgdRequest) -> int:
         # What is carried over has the same arrays as the push.
         return 2 * pushes.most_bytes(pushes.shapes_of(request.model, request.shape))
@@ -135,6 +127,3 @@ class Sgd(CallKind[SgdRequest]):
             bytes_in=numbers + round(rows * row_bytes) + _HEADER_BYTES,
             bytes_out=expected_push_bytes(training),
         )
-
-    def slot(self, request: SgdRequest) -> int | None:
-        return request.slot

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -15,22 +15,19 @@ from training.calls.kind import (
     BadAnswer,
     BillPart,
     CallKind,
-    CallRequest,
+    PlannedCall,
     read_document,
 )
 from training.engine.codec import CodecError
+from training.engine.messages import Call, CallRequest
 from training.engine.reports import Message, Usage
-from training.functions.body import Result, WarmCache
+from training.functions.body import Result
 from training.rl.algorithms import AnyAlgorithm
+from training.rl.batch import BadTrajectory, Batch
 from training.rl.figures import CurvatureReport, NoiseScaleReport, UpdateReport
+from training.rl.learner import LearnerState
 from training.rl.measures.measures import AnyMeasure
 from training.rl.networks import AnyNetwork
-
-if TYPE_CHECKING:
-    from training.calls.planned import PlannedCall
-    from training.engine.messages import Call
-    from training.rl.batch import Batch
-    from training.rl.learner import LearnerState
 
 UPDATE_ATTEMPTS = 2
 _UPDATE_REPORT_BYTES = 500
@@ -69,19 +66,12 @@ class Update(CallKind[UpdateRequest]):
     attempts = UPDATE_ATTEMPTS
     deadline_s = LONGEST_CALL_S
 
-    def run(self, call: Call, request: UpdateRequest, weights: bytes | None, warm_cache: WarmCache) -> Result:
-        from training.functions.update import update
-
-        return update(call, request, warm_cache)
-
     def answer_limit_bytes(self, call: Call, request: UpdateRequest) -> int:
         # The next state has the arrays of the state before, and the weights are some of them.
         return 2 * sum(map(len, call.inputs[:1])) + SLACK_BYTES
 
     def check(self, call: Call, request: UpdateRequest, result: Result) -> None:
         """Check all that can be known without learning again: everything but the numbers of the new parameters."""
-        from training.rl.learner import LearnerState
-
         before = LearnerState.decode(call.inputs[0])
         batch = _batch_of(call, request, before)
         facts = facts_of(before, batch)
@@ -131,16 +121,12 @@ def facts_of(before: LearnerState, batch: Batch) -> dict[str, Any]:
 
 def batch_of(call: Call, request: UpdateRequest, before: LearnerState) -> Batch:
     """Return the trajectories that the call learns from. Raises BadTrajectory."""
-    from training.rl.batch import Batch
-
     versions = range(max(0, before.version - request.staleness_limit), before.version + 1)
     return Batch.of(call.inputs[1:], versions, before.spaces)
 
 
 def _batch_of(call: Call, request: UpdateRequest, before: LearnerState) -> Batch:
     """Return the same for a check: what cannot be learned from has no answer."""
-    from training.rl.batch import BadTrajectory
-
     try:
         return batch_of(call, request, before)
     except BadTrajectory as error:
@@ -149,8 +135,6 @@ def _batch_of(call: Call, request: UpdateRequest, before: LearnerState) -> Batch
 
 def state_in(data: Any) -> LearnerState:
     """Return the state in an answer, if the bytes are those of a state and nothing else."""
-    from training.rl.learner import LearnerState
-
     if not isinstance(data, bytes):
         raise BadAnswer("update", "the update holds no state of the learner")
     try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 from typing import Literal, NamedTuple
 
-from training.calls.planned import Sizes, sizes_of
+from training.calls.kind import Sizes
 from training.engine.checkpoints import DATA_LIMIT_BYTES
 from training.loops.asynchronous import Asynchronous
 from training.loops.pipelined import Pipelined
@@ -22,6 +22,7 @@ from training.rl.measures.curvature import CurvatureSpec
 from training.rl.measures.measures import AnyMeasure
 from training.rl.measures.noise_scale import NoiseScaleSpec
 from training.rl.measures.policy_shift import PolicyShiftSpec
+from training.rl.message_sizes import sizes_of
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 from training.supervised.pushes import most_bytes

@@ -5,11 +5,10 @@ All are frozen pydantic models. Units are in the names; money is a whole number 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
 
-from training.calls import KINDS, AnyRequest
 from training.engine.reports import AnyEvaluationFigures, Message, RoundReport, Usage, WithFigures
 
 FaultCode = Literal[
@@ -74,6 +73,31 @@ class BlobRef(Message):
     byte_count: int
 
 
+class CallRequest(Message):
+    """What a call asks for. Each kind has its own model, which fixes `kind`, and by which it is read."""
+
+    models: ClassVar[dict[str, type[CallRequest]]] = {}
+    kind: str
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls.models[cls.model_fields["kind"].default] = cls
+
+
+def _of_its_kind(value: Any) -> Any:
+    """Return a request as the model of its kind. Raises ValueError if it is none of ours."""
+    if not isinstance(value, dict):
+        return value
+    model = CallRequest.models.get(str(value.get("kind")))
+    if model is None:
+        raise ValueError(f"no kind of call is named {str(value.get('kind'))[:40]!r}")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
 class Call(Message):
     """One function invocation. A retry is a new call with the next attempt and the same seed and state.
 
@@ -84,7 +108,7 @@ class Call(Message):
     """
 
     id: str
-    request: AnyRequest
+    request: Annotated[SerializeAsAny[CallRequest], BeforeValidator(_of_its_kind)]
     where: Literal["actor", "learner"]
     round_no: int
     attempt: int = 1
@@ -104,7 +128,8 @@ class Call(Message):
 
     @property
     def slot(self) -> int | None:
-        return KINDS[self.kind].slot(self.request)
+        """The slot whose state the call continues. It runs fastest where the slot's last call ran."""
+        return getattr(self.request, "slot", None)
 
     @property
     def name(self) -> str:

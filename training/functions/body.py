@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from training.data.store import DataStore
 from training.engine.reports import Usage
-
-if TYPE_CHECKING:
-    from training.data.store import DataStore
 
 
 def _no_store() -> DataStore:
@@ -25,6 +23,13 @@ class Result:
     payload: bytes
     slot_state: bytes | None
     usage: Usage
+
+
+def required_weights(weights: bytes | None) -> bytes:
+    """Return the weights, for bodies that cannot do without. Raises ValueError if there are none."""
+    if weights is None:
+        raise ValueError("this call needs weights but has none")
+    return weights
 
 
 @dataclass

@@ -7,10 +7,11 @@ from math import ceil
 
 from cloud.money.billing.work import OF_USAGE, CallRecord
 from training.calls import KINDS
-from training.calls.planned import PlannedCall, Sizes, sizes_of
+from training.calls.kind import PlannedCall, Sizes
 from training.engine.deadlines import Deadlines
 from training.engine.reports import Usage
 from training.loops.attempts import place_of
+from training.rl.message_sizes import sizes_of
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of

@@ -12,9 +12,10 @@ from django.db import IntegrityError, transaction
 
 from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import call_failed, make_running_job, make_spec
-from tests.training.adding import Add
+from tests.training.adding import Add, add
 from training.calls import KINDS
 from training.engine.ports import Reservation, Settlement
+from training.functions.run import BODIES
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.billing.bill_panel import cost_by_kind
 from webapp.jobs.billing.bill_text import summarize_bill
@@ -30,6 +31,7 @@ from webapp.money.models import BillSheet, Charge
 def adding(monkeypatch: pytest.MonkeyPatch) -> Add:
     kind = Add()
     monkeypatch.setitem(KINDS, kind.name, kind)
+    monkeypatch.setitem(BODIES, kind.name, add)
     return kind
 
 

@@ -9,9 +9,9 @@ from cloud.actor.wire import RESULT_LIMIT_BYTES
 from cloud.platforms.aws.invoke import INLINE_AT_MOST_BYTES
 from cloud.platforms.aws_lambda import LambdaOptions
 from cloud.timing.forecasting.workload import spaces_of
-from training.calls.kind import SLACK_BYTES
-from training.calls.planned import Sizes, sizes_of
+from training.calls.kind import SLACK_BYTES, Sizes
 from training.data.store import MissingData
+from training.rl.message_sizes import sizes_of
 from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training

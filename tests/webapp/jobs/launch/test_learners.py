@@ -15,8 +15,8 @@ from tests.figures import figures_in
 from tests.webapp.api_callers import ApiCaller, use_client_here
 from tests.webapp.jobs.form.test_forms import posted
 from tests.webapp.jobs.launch.test_sentences import NO_GPU
-from training.calls.planned import sizes_of
 from training.rl.environments.catalogue import ENTRIES
+from training.rl.message_sizes import sizes_of
 from webapp.api.tokens import make_token
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets

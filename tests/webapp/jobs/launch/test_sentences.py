@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.factories import make_spec
-from training.calls.planned import sizes_of
 from training.rl.environments.catalogue import ENTRIES
+from training.rl.message_sizes import sizes_of
 from webapp.jobs.form.learner_places import learner_price_words, learner_words
 from webapp.jobs.launch.aws_functions import gradient_too_large
 from webapp.jobs.launch.preflight import platform_obstacle

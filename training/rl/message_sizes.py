@@ -1,13 +1,12 @@
-"""Calls before they run: the bytes of their messages and the multiplications of a sample, from the spec alone."""
+"""The bytes of a training's messages and the multiplications of a sample before any call runs, from the spec alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
+from training.calls.kind import Sizes
 from training.engine.codec import encode
 from training.rl.environments.expectations import Expectation, expectation_of
 from training.rl.networks.layer import NamedLayer
@@ -17,44 +16,6 @@ from training.spec import TrainingSpec
 _HEADER_BYTES_AN_ARRAY = 55
 _HEADER_BYTES = 260
 _STATE_HEADER_BYTES, _STATE_NUMBERS_BYTES = 170, 24
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Bytes of messages, and multiplications of one sample. A trajectory and a state are those of one call.
-    `parameters` are the learner's without its optimiser, `gradient` is as large as all weights.
-    """
-
-    weights: int
-    learner: int
-    parameters: int
-    gradient: int
-    trajectory: int
-    state: int
-    policy_macs: int
-    learner_macs: int
-    pictures: bool
-
-
-@dataclass(frozen=True)
-class PlannedCall:
-    """A call that has not run, and how much of the job falls to it.
-
-    `trajectories` and other learners' `policies` come in, `gradients` become a version, `trials` of `steps` in
-    all are made. `sharing` calls judge the held-out rows together; 0: as few as do. `fewer`: each trajectory stands
-    for this many, where a small fleet represents one that is as many times larger and whose lines are as many times
-    faster.
-    """
-
-    training: Any
-    sizes: Sizes
-    contributions: int = 0
-    policies: int = 0
-    gradients: int = 0
-    trials: int = 0
-    steps: int = 0
-    sharing: int = 0
-    fewer: int = 1
 
 
 def sizes_of(training: TrainingSpec, spaces: Spaces) -> Sizes:
