@@ -11,7 +11,18 @@ from pathlib import Path
 
 from rig.servers import ROOT
 
-_ROOMS = ("training", "cloud", "emulator", "client", "webapp", "research", "templates", "static", "tests")
+_ROOMS = (
+    "training",
+    "cloud",
+    "emulator",
+    "client",
+    "webapp",
+    "research",
+    "rig",
+    "templates",
+    "static",
+    "tests",
+)
 
 
 def copy_with(to: Path, files: Mapping[Path, str], rows: Mapping[str, Iterable[tuple[str, str]]]) -> None:
