@@ -12,11 +12,10 @@ import numpy as np
 
 from training.calls.apply import ApplyRequest
 from training.calls.gradient import GradientRequest
-from training.calls.kind import CallRequest
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
 from training.engine.codec import encode
-from training.engine.messages import BlobRef, Call
+from training.engine.messages import BlobRef, Call, CallRequest
 from training.engine.seeds import derive
 from training.engine.torch_loading import device
 from training.rl.algorithms import AnyAlgorithm, optimisation
