@@ -24,7 +24,6 @@ from webapp.comparing.abtests.changes import ChangeRefused
 from webapp.comparing.abtests.models import ABTest
 from webapp.comparing.abtests.results import PairResults, results_of, results_of_tests
 from webapp.comparing.abtests.services import USUAL_EFFECT
-from webapp.http.responses import or_404
 from webapp.jobs.queries import job_in
 from webapp.money.budgets import BudgetRefused
 
@@ -83,7 +82,7 @@ def list_ab_tests(project: ViewersProject) -> list[ABTestShape]:
 
 @router.get(f"{_ALL}/{{test_id}}", summary="One A/B test")
 def get_ab_test(project: ViewersProject, test_id: RowId) -> ABTestShape:
-    return _alone(project, _test_in(project, test_id))
+    return _alone(project, services.ab_test_in(project, test_id))
 
 
 @router.post(_ALL, auth=Token("jobs"), response=201, summary="Ask whether a job is better with one change")
@@ -115,11 +114,7 @@ def start_ab_test(
 
 @router.post(f"{_ALL}/{{test_id}}/stop", auth=Token("jobs"), summary="Stop an A/B test and its runs")
 def stop_ab_test(project: EditorsProject, person: Person, test_id: RowId) -> ABTestShape:
-    return _alone(project, services.stop_test(test=_test_in(project, test_id), user=person))
-
-
-def _test_in(project: Project, test_id: int) -> ABTest:
-    return or_404(services.in_project(project).filter(pk=test_id).first(), "test")
+    return _alone(project, services.stop_test(test=services.ab_test_in(project, test_id), user=person))
 
 
 def _alone(project: Project, test: ABTest) -> ABTestShape:

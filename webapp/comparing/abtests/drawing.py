@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from webapp.comparing.abtests.results import PairResults
-from webapp.formatting import format_score
+from webapp.comparing.abtests.text import format_signed
 
 WIDTH, ROW, TOP = 640, 22, 4
 _SIDE = 8
@@ -52,7 +52,11 @@ def drawing_of(results: PairResults) -> DifferenceDrawing | None:
 
     dots = tuple(
         SeedDot(
-            at(value), TOP + ROW * place + ROW / 2, seed, f"Seed {seed}: {_signed(value, decimals)}", better
+            at(value),
+            TOP + ROW * place + ROW / 2,
+            seed,
+            f"Seed {seed}: {format_signed(value, decimals)}",
+            better,
         )
         for place, (seed, value, better) in enumerate(shown)
     )
@@ -63,11 +67,7 @@ def drawing_of(results: PairResults) -> DifferenceDrawing | None:
         zero=at(0.0),
         mean=at(sum(value for _, value, _ in shown) / len(shown)),
         dots=dots,
-        low=_signed(-reach, decimals),
-        high=_signed(reach, decimals),
+        low=format_signed(-reach, decimals),
+        high=format_signed(reach, decimals),
         sentence=f"B is better than A in {won} of {len(shown)} pairs of seeds.",
     )
-
-
-def _signed(value: float, decimals: int) -> str:
-    return f"{'+' if value > 0 else '−' if value < 0 else ''}{format_score(abs(value), decimals)}"

@@ -16,6 +16,7 @@ from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.comparing.abtests.changes import ChangeRefused, FieldChange, changed, describe_change
 from webapp.comparing.abtests.models import ABTest, AbTestState
+from webapp.http.responses import or_404
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.launch import launch_budget
 from webapp.jobs.launch.job_memory import memory_obstacle
@@ -230,3 +231,7 @@ def _budgets_of(test: ABTest, spec: JobSpec) -> dict[int, Budget]:
 def in_project(project: Project) -> QuerySet[ABTest]:
     """Return the project's tests, newest first."""
     return ABTest.objects.filter(project=project).select_related("job", "group", "budget")
+
+
+def ab_test_in(project: Project, test_id: int) -> ABTest:
+    return or_404(in_project(project).filter(pk=test_id).first(), "test")

@@ -81,7 +81,7 @@ def pair_rows(results: PairResults) -> list[dict[str, Any]]:
             "b": pair.b,
             "score_a": _score(pair.score_a, decimals),
             "score_b": _score(pair.score_b, decimals),
-            "difference": _signed((pair.score_b or 0.0) - (pair.score_a or 0.0), decimals)
+            "difference": format_signed((pair.score_b or 0.0) - (pair.score_a or 0.0), decimals)
             if pair.difference is not None
             else UNKNOWN,
         }
@@ -93,5 +93,5 @@ def _score(value: float | None, decimals: int) -> str:
     return UNKNOWN if value is None else format_score(value, decimals)
 
 
-def _signed(value: float, decimals: int) -> str:
+def format_signed(value: float, decimals: int) -> str:
     return f"{'+' if value > 0 else '−' if value < 0 else ''}{format_score(abs(value), decimals)}"

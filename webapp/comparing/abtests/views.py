@@ -18,7 +18,6 @@ from webapp.comparing.abtests.drawing import drawing_of
 from webapp.comparing.abtests.forms import ABTestForm
 from webapp.comparing.abtests.models import ABTest, AbTestState
 from webapp.comparing.abtests.results import results_of
-from webapp.http.responses import or_404
 from webapp.job_states import Observed
 from webapp.jobs.billing.bill_panel import cap_of_jobs
 from webapp.jobs.queries import job_in
@@ -80,19 +79,21 @@ def test_new(request: HttpRequest, project: Project) -> HttpResponse:
 def test_page(request: HttpRequest, project: Project, test_id: int) -> HttpResponse:
     """One test: its question, its answer, its money and its pairs."""
     return render(
-        request, "comparing/abtests/detail.html", {"section": "compare", **_panel(_test_in(project, test_id))}
+        request,
+        "comparing/abtests/detail.html",
+        {"section": "compare", **_panel(services.ab_test_in(project, test_id))},
     )
 
 
 @live_page()
 def test_progress(request: HttpRequest, project: Project, test_id: int) -> HttpResponse:
     """The changing part of a test's page, for a page that updates it."""
-    return render(request, "comparing/abtests/progress.html", _panel(_test_in(project, test_id)))
+    return render(request, "comparing/abtests/progress.html", _panel(services.ab_test_in(project, test_id)))
 
 
 @project_action("editor")
 def test_stop(request: HttpRequest, project: Project, test_id: int) -> HttpResponse:
-    test = services.stop_test(test=_test_in(project, test_id), user=person_of(request))
+    test = services.stop_test(test=services.ab_test_in(project, test_id), user=person_of(request))
     return redirect("abtests:detail", project.slug, test.pk)
 
 
@@ -115,7 +116,3 @@ def _panel(test: ABTest) -> dict[str, Any]:
         "cap": cap_of_jobs(jobs, later=services.budgets_of_further_runs(test)),
         "unreal": next((job.unreal for job in jobs if job.unreal), test.job.unreal if test.job else ""),
     }
-
-
-def _test_in(project: Project, test_id: int) -> ABTest:
-    return or_404(services.in_project(project).filter(pk=test_id).first(), "test")

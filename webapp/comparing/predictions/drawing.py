@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from training.statistics.curve_forecast import smoothed
 from webapp.comparing.predictions.predict import WhatIf
+from webapp.comparing.predictions.text import display_dollars
 from webapp.formatting import (
     MINUS,
-    display_usd,
     format_axis_usd,
     format_count,
     format_duration,
@@ -74,7 +74,7 @@ def charts(job: Job, what_if: WhatIf) -> list[PredictionChart]:
             words=lambda value: format_axis_usd(round(value * PICODOLLARS_PER_USD)),
             first="0 s",
             last=format_duration(what_if.end.time_s.p50),
-            sentence=f"Cost at the end: {_usd(usd.p10)} to {_usd(usd.p90)}.",
+            sentence=f"Cost at the end: {display_dollars(usd.p10)} to {display_dollars(usd.p90)}.",
             limit=limit,
         )
     )
@@ -83,10 +83,6 @@ def charts(job: Job, what_if: WhatIf) -> list[PredictionChart]:
 
 def _tick(value: float) -> str:
     return f"{value:,.10g}".replace("-", MINUS)
-
-
-def _usd(amount: float) -> str:
-    return display_usd(round(amount * PICODOLLARS_PER_USD))
 
 
 def _chart(
@@ -119,7 +115,7 @@ def _chart(
         fan=svg_points([at(*now), at(until, high), at(until, low)]),
         middle=svg_points([at(*now), at(until, middle)]),
         limit=None if limit is None else at(left, limit)[1],
-        limit_words="" if limit is None else f"Limit {_usd(limit)}",
+        limit_words="" if limit is None else f"Limit {display_dollars(limit)}",
         ticks=tuple((at(left, height)[1], words(height)) for height in heights),
         first=first,
         last=last,

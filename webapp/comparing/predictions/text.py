@@ -26,7 +26,7 @@ def figures(job: Job, what_if: WhatIf) -> list[dict[str, str]]:
         _row(
             "Ends after", *(format_duration(one) for one in (end.time_s.p50, end.time_s.p10, end.time_s.p90))
         ),
-        _row("Costs", *(_usd(dollars) for dollars in (end.usd.p50, end.usd.p10, end.usd.p90))),
+        _row("Costs", *(display_dollars(dollars) for dollars in (end.usd.p50, end.usd.p10, end.usd.p90))),
     ]
     if what_if.score is None:
         rows.append({"what": f"Training {score.name}", "middle": "–", "band": "too early to tell"})
@@ -41,7 +41,7 @@ def _row(what: str, middle: str, low: str, high: str) -> dict[str, str]:
     return {"what": what, "middle": middle, "band": f"{low} to {high}"}
 
 
-def _usd(amount: float) -> str:
+def display_dollars(amount: float) -> str:
     return display_usd(round(amount * PICODOLLARS_PER_USD))
 
 

@@ -122,7 +122,7 @@ def policy_download(request: HttpRequest, project: Project, job_id: str) -> Http
         content = policies.policy_zip(job, chosen)
     except CheckpointError as error:
         messages.error(request, f"This policy cannot be exported: {error}.")
-        return _to_tab(project, job)
+        return redirect("jobs:checkpoints", project.slug, job.pk)
     name = f"starling-{job.pk}-round-{chosen.round_no}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return HttpResponse(content, content_type="application/zip", headers=headers)
@@ -133,7 +133,7 @@ def film_ask(request: HttpRequest, project: Project, job_id: str) -> HttpRespons
     job = job_in(project, job_id)
     chosen = policies.checkpoint_in(job, request.POST.get("checkpoint", ""))
     ask_for_film(job=job, chosen=chosen, user=person_of(request))
-    return _to_tab(project, job)
+    return redirect("jobs:checkpoints", project.slug, job.pk)
 
 
 @project_page()
@@ -156,7 +156,3 @@ def film_response(film: Film, part: str) -> FileResponse:
     except OSError:
         raise Http404("The film's file is gone.") from None
     return FileResponse(file, content_type="image/webp")
-
-
-def _to_tab(project: Project, job: Job) -> HttpResponse:
-    return redirect("jobs:checkpoints", project.slug, job.pk)

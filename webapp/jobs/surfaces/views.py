@@ -33,14 +33,10 @@ def surface_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResp
     if not form.is_valid():
         field, words = next(iter(form.errors.items()))
         messages.error(request, f"{form[field].label}: {words[0]}")
-        return _to_tab(project, job)
+        return redirect("jobs:checkpoints", project.slug, job.pk)
     options = form.cleaned_data
     chosen = policies.checkpoint_in(job, options.pop("checkpoint"))
     services.request_surface(job=job, chosen=chosen, user=person_of(request), **options)
-    return _to_tab(project, job)
-
-
-def _to_tab(project: Project, job: Job) -> HttpResponse:
     return redirect("jobs:checkpoints", project.slug, job.pk)
 
 
