@@ -53,4 +53,4 @@ def test_a_database_that_had_some_of_the_replaced_migrations_is_refused() -> Non
     said = str(refused.value)
     assert replaced[2][1] in said.partition("but not")[0]
     assert replaced[3][1] in said.partition("but not")[2]
-    assert f"Check out the last commit before {name} of {app}" in said
+    assert f"commit before {name} of {app}" in said

@@ -112,7 +112,7 @@ def test_a_busy_port_is_left_to_its_owner(prepared: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as owner:
         busy_port = owner.getsockname()[1]
         with ready(prepared, "--port", str(busy_port)) as stack:
-            assert stack.says(f"Port {busy_port} is busy; using ")
+            assert stack.says(f"Port {busy_port} is busy; ")
 
 
 def test_stopping_while_it_still_starts(tmp_path: Path) -> None:

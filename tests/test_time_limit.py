@@ -41,5 +41,5 @@ def test_a_test_that_waits_for_ever_fails_with_its_stack_and_the_others_run(tmp_
     assert ended.returncode == 1
     assert "1 failed, 1 passed" in ended.stdout
     assert "crashed while running" in ended.stdout
-    assert "test_waits has not ended after 5 s" in ended.stderr
+    assert "test_waits has not ended" in ended.stderr
     assert "in test_waits" in ended.stderr

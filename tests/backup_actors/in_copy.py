@@ -43,7 +43,7 @@ def test_it_is_billed_and_timed_again(chance: dict[str, float]) -> None:
     parts = full_bill([run.segment], bill_context(run.place.profile, run.place.stack, 1))
     assert parts.total == run.spent_picodollars
     assert len(round_times(run.segment)) == len(again.rounds) == 4
-    assert "whose data is dropped" in " ".join(ReplaySchedule.of(run.segment).notes)
+    assert "data is dropped" in " ".join(ReplaySchedule.of(run.segment).notes)
 
 
 def test_its_forecast_is_what_comes() -> None:

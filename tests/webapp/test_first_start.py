@@ -108,12 +108,12 @@ def test_a_start_is_waited_for_as_long_as_it_gets_on() -> None:
 
 def test_a_start_that_is_stuck_is_given_up_with_its_last_lines() -> None:
     start = _Start()
-    start.service.write("waiting for the database")
+    start.service.write("database is late")
     assert start.after(59.0) == ""
     assert start.after(59.0) == ""
     given_up = start.after(2.0)
     assert figures_in(given_up) == ["120", "61"]
-    assert given_up.endswith("web:\n  waiting for the database")
+    assert given_up.endswith(":\n  database is late")
 
 
 def test_a_start_that_never_ends_is_given_up_at_last() -> None:

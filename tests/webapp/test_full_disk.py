@@ -235,7 +235,7 @@ def test_a_fork_whose_checkpoint_cannot_be_copied_is_refused_and_leaves_no_file(
     before = disk.files()
     fork = make_job(job.project)
     disk.fill()
-    with pytest.raises(CheckpointError, match="copied: No space left"):
+    with pytest.raises(CheckpointError, match="No space left"):
         remember(fork, source)
     assert disk.files() == before
 

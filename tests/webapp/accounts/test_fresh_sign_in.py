@@ -60,8 +60,8 @@ ACTS: dict[str, Callable[[Scene], Posted]] = {
         "/accounts/email/",
         {"action_remove": "", "email": "ada@example.com"},
     ),
-    "a token that reads": lambda scene: (reverse("api:tokens"), {"name": "CI", "ability": "", "days": "30"}),
-    "a token that manages": lambda scene: (
+    "a reading token": lambda scene: (reverse("api:tokens"), {"name": "CI", "ability": "", "days": "30"}),
+    "a managing token": lambda scene: (
         reverse("api:tokens"),
         {"name": "CI", "ability": "manage", "days": "30"},
     ),

@@ -20,7 +20,7 @@ from webapp.jobs.events.viewers import SIGNED_OUT, Viewer, check_access
 pytestmark = pytest.mark.django_db
 
 PASSWORD = "correct horse battery"
-NEW = "an even better horse"
+NEW = "a better horse"
 
 
 class Scene:

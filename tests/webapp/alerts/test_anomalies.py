@@ -210,11 +210,11 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
     clock.forward(301)
     assert anomalies.scan_jobs(clock=clock) == 0
     alert.refresh_from_db()
-    assert (alert.state, alert.over_words) == (AlertState.RESOLVED, "Its calls succeed again.")
+    assert (alert.state, alert.over_words) == (AlertState.RESOLVED, anomalies.OVER[AlertKind.RETRIES])
     # And one of a job that runs no more.
     clock.moment = NOW
     anomalies.scan_jobs(clock=clock)
     Job.objects.filter(pk=job.pk).update(observed="cancelled")
     anomalies.scan_jobs(clock=clock)
     assert not Alert.objects.exclude(state=AlertState.RESOLVED).exists()
-    assert Alert.objects.latest("pk").over_words == "The job is no longer running."
+    assert Alert.objects.latest("pk").over_words == anomalies.ENDED

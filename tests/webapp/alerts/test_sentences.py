@@ -9,6 +9,10 @@ import pytest
 
 from webapp.alerts import anomalies
 from webapp.alerts.anomalies import Facts
+from webapp.alerts.rules import (
+    RuleRefused,
+    parse,
+)
 from webapp.alerts.text import room_again_sentence
 
 USD = 10**12
@@ -43,3 +47,21 @@ def test_room_that_there_is_again() -> None:
     assert room_again_sentence([2 * USD, USD]) == (
         "There is room for their next rounds again: at least $1.00 is free for each. Their pages resume them."
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "Write a rule"),
+        ("return >= 3", "Write a rule"),
+        ("return > much", "Write a rule"),
+        ("reward > 3", "reward is no figure"),
+        ("no improvement for $0", "above $0"),
+        ("no improvement for $9999999", "at most $1,000,000"),
+        ("return > 3; drop table", "Write a rule"),
+        ("return > 1e999", "too large"),
+    ],
+)
+def test_any_other_text_is_refused_with_what_to_write(text: str, why: str) -> None:
+    with pytest.raises(RuleRefused, match=why.replace("$", r"\$")):
+        parse(text)

@@ -16,17 +16,17 @@ WHOLE = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r
 MALFORMED: dict[str, tuple[str, bytes]] = {
     "no boundary": ("multipart/form-data", WHOLE),
     "an empty boundary": ("multipart/form-data; boundary=", WHOLE),
-    "a boundary that is no ASCII": ("multipart/form-data; boundary=b\u00e9", WHOLE),
-    "a boundary that is too long": (f"multipart/form-data; boundary={'b' * 300}", WHOLE),
+    "no ASCII boundary": ("multipart/form-data; boundary=b\u00e9", WHOLE),
+    "a long boundary": (f"multipart/form-data; boundary={'b' * 300}", WHOLE),
     "another boundary": ("multipart/form-data; boundary=c", WHOLE),
     "cut off": ("multipart/form-data; boundary=b", WHOLE[:-20]),
-    "cut off in its headers": ("multipart/form-data; boundary=b", WHOLE[:30]),
+    "cut in headers": ("multipart/form-data; boundary=b", WHOLE[:30]),
     "empty": ("multipart/form-data; boundary=b", b""),
     "no base64": (
         "multipart/form-data; boundary=b",
         WHOLE.replace(b"\r\n\r\na,b", b"\r\nContent-Transfer-Encoding: base64\r\n\r\n!\xff?"),
     ),
-    "a field with broken base64": (
+    "broken base64": (
         "multipart/form-data; boundary=b",
         b'--b\r\nContent-Disposition: form-data; name="x"\r\nContent-Transfer-Encoding: base64\r\n\r\na\r\n--b--\r\n',
     ),
@@ -38,9 +38,9 @@ MALFORMED: dict[str, tuple[str, bytes]] = {
     "too many files": ("multipart/form-data; boundary=b", WHOLE[: -len(b"--b--\r\n")] * 200 + b"--b--\r\n"),
     "an unknown charset": ("multipart/form-data; boundary=b; charset=no-such", WHOLE),
     "JSON": ("application/json", b'{"file": "a,b"}'),
-    "JSON of an unknown charset": ("application/json; charset=no-such", b"{}"),
+    "JSON, unknown charset": ("application/json; charset=no-such", b"{}"),
     "a form": ("application/x-www-form-urlencoded", b"file=a"),
-    "a form of an unknown charset": ("application/x-www-form-urlencoded; charset=no-such", b"file=a"),
+    "form, unknown charset": ("application/x-www-form-urlencoded; charset=no-such", b"file=a"),
 }
 TAKEN = {"an unknown charset"}
 """Files have no charset: an unknown one changes nothing."""

@@ -242,10 +242,10 @@ def test_a_spec_comes_in_as_toml_and_yaml_too(client: Client, address: str, name
 
 FAULTY = [
     (b"{", "is not JSON: at line 1, column 2"),
-    (b"[1]", "must hold one table of fields"),
-    (b"\xff\xfe", "it is no text in UTF-8"),
+    (b"[1]", "one table of"),
+    (b"\xff\xfe", "text in UTF-8"),
     (b" " * (LARGEST_BYTES + 1), "is larger than 256 KB"),
-    (b'{"a":' * 5_000, "it nests deeper than 50 tables"),
+    (b'{"a":' * 5_000, "deeper than 50 tables"),
 ]
 
 

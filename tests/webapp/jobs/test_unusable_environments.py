@@ -13,7 +13,7 @@ from webapp.jobs.models import Job
 
 pytestmark = pytest.mark.django_db
 
-SENTENCE = "Blackjack-v1 cannot be used here: Blackjack-v1 shows Tuple"
+SENTENCE = "Blackjack-v1 shows Tuple"
 
 
 def _unusable(name: str = "Blackjack-v1") -> dict[str, Any]:

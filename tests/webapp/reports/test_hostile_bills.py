@@ -56,15 +56,17 @@ def lines_without_names() -> Iterator[str]:
         yield focus_line(f"machine-{at}" + "m" * 4000).replace("AWS Lambda", "AmazonRDS")
 
 
-BOMBS = {
-    "one line": (one_line, "more than 262,144 letters"),
-    "one record of many lines": (one_record_of_many_lines, "more than 262,144 letters"),
-    "one header": (one_header, "letters"),
-    "lines that pack too well": (lambda: iter([CUR, *endless(cur_line(1), 50)]), "200 times its size"),
-}
+BOMBS = [
+    pytest.param(one_line, "more than 262,144 letters", id="one line"),
+    pytest.param(one_record_of_many_lines, "more than 262,144 letters", id="one record of many lines"),
+    pytest.param(one_header, "letters", id="one header"),
+    pytest.param(
+        lambda: iter([CUR, *endless(cur_line(1), 50)]), "200 times its size", id="lines that pack too well"
+    ),
+]
 
 
-@pytest.mark.parametrize(("made", "words"), BOMBS.values(), ids=BOMBS.keys())
+@pytest.mark.parametrize(("made", "words"), BOMBS)
 def test_a_small_file_that_unpacks_without_end_is_refused_early(
     made: Callable[[], Iterator[str]], words: str
 ) -> None:
@@ -95,7 +97,7 @@ def test_lines_are_not_kept_while_others_are_read(made: Callable[[], Iterator[st
         (cur_line(2, usd="Infinity"), "Line 3 costs 'Infinity'"),
         (cur_line(2, usd="99999999999"), "Line 3 costs '99999999999'"),
         (cur_line("\0"), "NUL"),
-        (cur_line(2, day="9" * 200), "Line 3 has the date '9999999999"),
+        (cur_line(2, day="9" * 200), "3 has the date '9999999999"),
     ],
     ids=["digits without end", "no end at all", "more than money", "no text", "no date"],
 )

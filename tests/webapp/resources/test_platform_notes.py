@@ -117,7 +117,7 @@ def test_what_the_cache_did_adds_up_over_a_jobs_runs(scene: Scene, valkey: str) 
     client = Client()
     client.force_login(scene.user)
     page = client.get(reverse("jobs:actors", args=[scene.job.project.slug, scene.job.pk])).content.decode()
-    assert re.search(r"Trajectory cache: 3 of 6 rollouts .* 0 kB", page)
+    assert re.search(r"cache: 3 of 6 rollouts .* 0 kB", page)
 
 
 def _azure(subscription: str, region: str = "eastus") -> Connection:

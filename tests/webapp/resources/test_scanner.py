@@ -312,7 +312,7 @@ def test_an_account_that_lets_no_one_in_is_said_and_asked_less_often(
     assert due == [True, False, True, False, False, False, True] + [False] * 5
     look = Look.objects.get(connection=connection)
     assert (look.at, look.failures) == (None, 3)
-    assert Alert.objects.get().sentence.startswith("Starling runs resources in")
+    assert Alert.objects.get().sentence.startswith("Starling runs resources")
     assert connection.name in Alert.objects.get().sentence
     assert "secret text" not in look.sentence
     assert look.sentence.endswith(".")

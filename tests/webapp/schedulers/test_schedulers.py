@@ -182,7 +182,7 @@ def test_a_budget_that_holds_no_round_is_reported() -> None:
     training = scheduler_rows.ask(budget_usd="0.000001", scheduling__rehearsals=0)
     scheduler_rows.run(training)
     assert training.state == TrainingState.FAILED
-    assert "a round may cost" in training.reason
+    assert "round may cost" in training.reason
 
 
 def test_fine_tuning_goes_on_with_the_other_ones_weights() -> None:

@@ -310,7 +310,7 @@ def test_cart_pole_on_film(tmp_path: Path) -> None:
 def test_hopper_on_film_or_the_reason_why_not(tmp_path: Path) -> None:
     file, facts = drawn_film(tmp_path, "Hopper-v5")
     if isinstance(facts, str):
-        assert "MuJoCo cannot draw without a screen" in facts
+        assert "MuJoCo cannot draw" in facts
         assert not file.exists()
     else:
         assert facts["frames"] > 1

@@ -67,7 +67,7 @@ def test_it_measures_within_its_limit_and_writes_a_profile_that_the_form_offers(
     assert isinstance(found.actors, Functions)
     assert found.actors.cold_s.kind == found.network.round_trip_s.kind == found.core_ratio.kind == "measured"
     assert found.actors.concurrent.value == 1000
-    assert "warm call is billed" in file.read_text()
+    assert "call is billed" in file.read_text()
     # Nothing is left in the account, and the form, the forecast and jobs take the name.
     assert aws.functions.alive() == []
     assert SetUp.objects.get().requested_mb == []
