@@ -30,9 +30,7 @@ def test_a_damaged_checkpoint_is_refused_in_one_sentence(tmp_path, position):
     content = bytearray(path.read_bytes())
     content[position] ^= 1
     path.write_bytes(bytes(content))
-    with pytest.raises(
-        CheckpointError, match=rf"{ref.name} is (damaged: its content has hash|not a checkpoint)"
-    ):
+    with pytest.raises(CheckpointError, match=rf"{ref.name} is (damaged|not a checkpoint)"):
         store.load(ref.name)
 
 

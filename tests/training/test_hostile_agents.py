@@ -44,7 +44,7 @@ def test_small_weights_that_unpack_to_much_are_refused_before_they_do(policy: ty
         **{"a.weight": np.zeros((wide, 9), np.float32), "a.bias": np.zeros(wide, np.float32)},
     )
     assert len(weights) < 100_000
-    with memory_peak() as peak, pytest.raises(ValidationError, match="not the weights of a scheduler"):
+    with memory_peak() as peak, pytest.raises(ValidationError, match="not the weights"):
         policy(weights=weights)
     assert peak.grown_bytes < 20 * 2**20
 
@@ -71,13 +71,11 @@ def test_small_weights_that_unpack_to_much_are_refused_before_they_do(policy: ty
     ],
 )
 def test_weights_of_no_agent_are_refused_in_words(policy: type[Any], changes: dict[str, Any]) -> None:
-    with pytest.raises(
-        ValidationError, match=r"not the weights of a scheduler|was trained to choose|decides only"
-    ):
+    with pytest.raises(ValidationError, match=r"not the weights|was trained to|decides only"):
         policy(weights=written(**changes))
 
 
 @pytest.mark.parametrize("macs", [-36, 37, 10**18, "36", None, 36.0, True])
 def test_the_multiplications_that_a_decision_is_paid_by_are_the_networks_own(macs: object) -> None:
-    with pytest.raises(ValidationError, match="not the weights of a scheduler"):
+    with pytest.raises(ValidationError, match="not the weights"):
         Siren(weights=written(macs=macs))

@@ -40,7 +40,8 @@ def test_a_process_is_refused_what_is_beyond_its_limit_and_has_room_again_to_say
         "print(len(np.ones(400 * 2**20, np.uint8)))\n"
     )
     first, below, lifted = said.splitlines()
-    assert first.startswith("memory It needs more memory than the 300 MB that its process may have. Ask for")
+    assert first.startswith("memory ")
+    assert "300 MB" in first
     assert (below, lifted) == ("True", str(400 * 2**20))
 
 
@@ -57,7 +58,7 @@ def test_an_environment_is_measured_with_little_memory_and_without_this_processs
     monkeypatch.setattr(measuring, "_measured", {})
     monkeypatch.setenv("SECRET_KEY", "kept from children")
     with hungry_package(tmp_path, monkeypatch):
-        with pytest.raises(ValueError, match="takes more than 2,048 MB of memory as it is made"):
+        with pytest.raises(ValueError, match=r"more than 2,048 MB"):
             measured_apart(EnvironmentSpec.model_construct(id="Huge-v0", frame_stack=4))
         with pytest.raises(ValueError, match="SECRET_KEY is None"):
             measured_apart(EnvironmentSpec.model_construct(id="Curious-v0", frame_stack=4))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv
-from gymnasium.wrappers import TransformReward
+from gymnasium.envs.classic_control import CartPoleEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import training.rl.environments.making as making
 import training.rl.environments.native.copies as native_copies
 from tests.training.inline_platform import InlinePlatform
 from tests.training.native_tasks import (
@@ -26,15 +23,13 @@ from tests.training.native_tasks import (
     played,
     random_actions,
 )
-from tests.training.runs import Forgetful, final_learner
+from tests.training.runs import final_learner
 from tests.training.specs import tiny
-from training.engine.ports import Control
-from training.engine.train import train
 from training.rl.environments.catalogue import ENTRIES
-from training.rl.environments.making import make_copies, stepped_by
+from training.rl.environments.making import make_copies
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.environments.native.copies import NativeCopies
-from training.rl.environments.native.families import FAMILIES, recognise
+from training.rl.environments.native.families import FAMILIES
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -124,49 +119,6 @@ class Rewarded(CartPoleEnv):  # type: ignore[misc]
     """Of another module, hence perhaps of another reward."""
 
 
-def _patched(environment: Any) -> Any:
-    environment.unwrapped.step = environment.unwrapped.step
-    return environment
-
-
-def _noisy(environment: Any) -> Any:
-    environment.unwrapped.torque_noise_max = 0.5
-    return environment
-
-
-@pytest.mark.parametrize(
-    ("made", "reason"),
-    [
-        (Rewarded, "no native family computes what tests.training.test_native:Rewarded does"),
-        (lambda: TransformReward(gymnasium.make("Hopper-v5"), abs), "it is wrapped in TransformReward, "),
-        (lambda: _patched(CartPoleEnv()), "its step was replaced"),
-        (lambda: _noisy(AcrobotEnv()), "its torques are noisy"),
-        (lambda: CartPoleEnv(render_mode="rgb_array"), "it draws itself at each step"),
-        (lambda: gymnasium.make("FrozenLake-v1"), "no native family computes what gymnasium.envs.toy_text."),
-    ],
-)
-def test_what_may_compute_something_else_is_left_to_gymnasium(made: Any, reason: str) -> None:
-    family, why = recognise(made())
-    assert family is None
-    assert why.startswith(reason)
-
-
-def test_a_replaced_method_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CartPoleEnv, "step", lambda self, action: None)
-    assert recognise(gymnasium.make("CartPole-v1", disable_env_checker=True))[1] == (
-        "CartPoleEnv.step is not Gymnasium's own"
-    )
-
-
-def test_another_version_of_gymnasium_steps_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gymnasium, "__version__", "1.4.1")
-    copies = make_copies(EnvironmentSpec(id="Hopper-v5"), 1)
-    assert type(copies).__name__ == "GymnasiumCopies"
-    assert stepped_by(EnvironmentSpec(id="Hopper-v5")) == (
-        "Gymnasium steps Hopper-v5, because Gymnasium 1.4.1 was not compared with native stepping yet."
-    )
-
-
 def test_arguments_come_with_a_registration(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another id for a known class, with arguments, is stepped natively with those; a registered wrapper is not."""
     hopper = gymnasium.spec("Hopper-v5")
@@ -180,21 +132,6 @@ def test_arguments_come_with_a_registration(monkeypatch: pytest.MonkeyPatch) -> 
         assert played(copies, actions, seen) == played(theirs, actions, expected)
     finally:
         del gymnasium.registry["Heavy/Hopper-v0"]
-
-
-def test_the_job_says_who_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert stepped_by(EnvironmentSpec(id="Hopper-v5")) == (
-        "Starling steps Hopper-v5 itself, without Gymnasium's Python around it."
-    )
-    assert (
-        stepped_by(EnvironmentSpec(id="ALE/Pong-v5")) == "Starling steps ALE/Pong-v5 on the emulator itself."
-    )
-    started = next(train(tiny(), platform=InlinePlatform(), checkpoints=Forgetful(), control=Control))
-    assert started.stepping == "Starling steps CartPole-v1 itself, without Gymnasium's Python around it."
-    # As in a job's process, which did not import Gymnasium: nothing is built to know it.
-    monkeypatch.delitem(sys.modules, "gymnasium")
-    monkeypatch.setattr(making, "make", None)
-    assert stepped_by(EnvironmentSpec(id="Hopper-v5")).startswith("Starling steps Hopper-v5 itself")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6, 7, 8, 9, 17, 23, 84, 120, 129, 300])

@@ -87,4 +87,4 @@ def test_the_command_tells_line_by_line(checkpoint):
     assert len(lines) == 10
     bad = subprocess.run([*command[:3], __file__], capture_output=True, text=True, check=False)
     assert bad.returncode == 1
-    assert "is not a checkpoint" in json.loads(bad.stdout)["error"]
+    assert "not a checkpoint" in json.loads(bad.stdout)["error"]

@@ -207,7 +207,5 @@ def test_a_last_observation_of_an_episode_must_be_a_number_too(monkeypatch):
 
     monkeypatch.setattr(CartPoleEnv, "step", cut_off)
     weights = weights_of("CartPole-v1")
-    with pytest.raises(
-        ValueError, match=r"a last observation of an episode that is not a finite number at step 6"
-    ):
+    with pytest.raises(ValueError, match=r"last observation .* at step 6"):
         execute(call_of("CartPole-v1", weights, copies=1), weights, WarmCache())

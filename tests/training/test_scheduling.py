@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from tests.factories import changed_report, round_finished
 from tests.training.inline_platform import InlinePlatform
@@ -14,7 +13,6 @@ from training.engine.reports import Spend, Usage
 from training.rl.learner import LearnerState
 from training.rl.networks.inference import NumpyPolicy
 from training.scaling.agent_weights import as_text
-from training.scaling.learned import Learned
 from training.scaling.plan import Bounds
 from training.scheduling.decisions import UsualRound
 from training.scheduling.episode import batch_of, episode_of
@@ -182,26 +180,6 @@ def test_the_likeliest_decision_where_nothing_is_drawn():
     assert "likeliest" in plan.why
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"actors_max": 7}, "trained to choose from 1 to 6 actors"),
-        ({"weights": "not base64"}, "not the weights of a scheduler"),
-        ({"weights": "aGVsbG8="}, "not the weights of a scheduler"),
-    ],
-)
-def test_a_scheduler_that_does_not_fit_is_refused(changes, words):
-    of = spec()
-    document = of.policy(as_text(weights_of(initial_state(of), of)), explore=False).model_dump()
-    with pytest.raises(ValidationError, match=words):
-        Learned.model_validate({**document, **changes})
-
-
-def test_without_a_scheduler_nothing_is_guessed():
-    with pytest.raises(ValueError, match="no scheduler was chosen"):
-        Learned().decide([], Bounds(), 0, RETURN)
-
-
 def test_weights_that_are_not_finite_give_the_middle_and_say_so():
     of = spec()
     state = initial_state(of)
@@ -332,7 +310,7 @@ def test_a_rehearsal_stays_with_what_was_recorded_and_inside_its_budget():
         assert {one.cost_picodollars for one in rounds} <= {10, 60}
         assert [one.round_no for one in rounds] == list(range(1, len(rounds) + 1))
         assert rounds == stage.rounds_of(policy, seed, budget_picodollars=150)
-    with pytest.raises(ValueError, match="no recorded round has a return"):
+    with pytest.raises(ValueError, match="no recorded round"):
         Rehearsal([[a_round(1, episode_return_mean=None)]], of)
 
 
@@ -342,7 +320,7 @@ def test_a_scheduler_of_another_task_is_where_the_next_one_begins():
     begun = initial_state(of, begin_with=other)
     assert all((begun.parameters[n] == a).all() for n, a in LearnerState.decode(other).parameters.items())
     assert begun.optimiser_steps == 0
-    with pytest.raises(ValueError, match="chooses from 1 to 6 actors"):
+    with pytest.raises(ValueError, match="1 to 6 actors"):
         initial_state(spec(actors_max=8), begin_with=other)
 
 
