@@ -89,7 +89,8 @@ def test_all_other_numbers_stay_and_say_where_they_are_from() -> None:
     assert found.chance.failure_share == BASE.chance.failure_share
     assert found.learner == BASE.learner
     assert found.actors.cold_s.kind == found.core_ratio.kind == "measured"
-    assert "42 calls in an account in eu-central-1, 21 November 2026" in found.core_ratio.source
+    assert found.core_ratio.source.startswith("42 calls")
+    assert "eu-central-1, 21 November 2026" in found.core_ratio.source
 
 
 def test_one_that_was_disturbed_changes_little() -> None:
@@ -114,7 +115,7 @@ def test_a_spread_is_reported_as_one() -> None:
 
 def test_an_emulated_account_is_never_mistaken_for_a_real_one() -> None:
     found = account_profile(_samples(), replace(ACCOUNT, emulated=True), BASE, STACK, TODAY)
-    assert found.title == "AWS Lambda, emulated, measured on 2026-11-21"
+    assert found.title.startswith("AWS Lambda, emulated")
     assert "an emulated account" in found.core_ratio.source
     assert "this machine's" in found.words
 

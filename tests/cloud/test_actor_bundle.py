@@ -105,7 +105,7 @@ def _run_one_call(site: Path, folder: Path, *python: str) -> dict[str, object]:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "starling call c request r1\n"
+    assert done.stdout == f"starling call {call.id} request r1\n"
     reported: dict[str, object] = json.loads(result.read_text())
     reply = reported["answer"]
     assert isinstance(reply, dict)

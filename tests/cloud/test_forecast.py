@@ -188,7 +188,7 @@ def test_a_budget_below_the_first_rounds_worst_case_begins_nothing() -> None:
 
 def test_what_only_ends_when_it_has_learned_cannot_be_told_where_nothing_is_paid() -> None:
     training = spec(stop={"env_steps": None, "target_return": 475})
-    with pytest.raises(NoForecast, match="Set steps, rounds or time"):
+    with pytest.raises(NoForecast, match="Set steps"):
         forecast(training, LocalOptions(), PLENTY)
     assert forecast(training, LAMBDA, 10**10).ends_by == "budget"
 

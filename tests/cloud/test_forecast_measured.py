@@ -42,10 +42,8 @@ def test_nitros_forecast_says_what_it_takes_for_granted_and_shrinks_as_nitro_doe
     training = spec(**HOPPER, scaling=NITRO, stop={"env_steps": None, "rounds": 50})
     found = forecast(training, LAMBDA, PLENTY)
     reported = [one for one in found.assumptions if "curvature" in one]
-    assert reported == [
-        "The scaling policy depends on curvature, which only training shows: any number of actors from 8 to 64 is"
-        " considered possible, and fewer and fewer as its scores decay."
-    ]
+    assert len(reported) == 1
+    assert "from 8 to 64" in reported[0]
     flat = {"kind": "noise_scale", "actors_min": 8, "actors_max": 64}
     wider = forecast(training.model_copy(update={"scaling": spec(scaling=flat).scaling}), LAMBDA, PLENTY)
     assert found.steps.p90 < 0.7 * wider.steps.p90

@@ -129,7 +129,7 @@ def test_a_request_travels_as_the_model_of_its_kind(adding: Add) -> None:
     assert wire.read_request(wire.pack_request(request)).call == call
     document = call.model_dump()
     document["request"]["kind"] = "multiply"
-    with pytest.raises(ValueError, match="no kind of call is named 'multiply'"):
+    with pytest.raises(ValueError, match="'multiply'"):
         Call.model_validate(document)
 
 
@@ -143,7 +143,7 @@ def test_its_answer_is_checked_to_the_byte(adding: Add) -> None:
     assert decode(result.payload)["sum"].tolist() == [3.5]
     answer = wire.read_answer(packed)
     other = answer.model_copy(update={"payload": encode({"sum": decode(answer.payload)["sum"] * 2})})
-    with pytest.raises(MalformedMessage, match="not the sum of these numbers") as refused:
+    with pytest.raises(MalformedMessage, match="not the sum") as refused:
         answer_to(call, "run", wire.pack_answer(other))
     assert refused.value.code == "sum"
 
@@ -160,7 +160,7 @@ def test_an_answer_that_a_check_did_not_foresee_is_refused(
     packed = ActorMemory().answer(
         wire.pack_request(ActorRequest(run="run", call=call, not_after_unix_s=2e10))
     )
-    with pytest.raises(MalformedMessage, match=r"the answer cannot be checked \(TypeError\)"):
+    with pytest.raises(MalformedMessage, match=r"\(TypeError\)"):
         answer_to(call, "run", packed)
 
 

@@ -37,12 +37,12 @@ LOOPS: dict[str, dict[str, Any]] = {
     "asynchronous": {"loop": {"kind": "asynchronous", "staleness_limit": 2}},
     "asynchronous, replayed": {"loop": {"kind": "asynchronous"}, "algorithm": {"kind": "impact"}},
     "staleness-aware": {"loop": _stellaris()},
-    "staleness-aware, in order of launch": {"loop": _stellaris(order="launch")},
-    "staleness-aware, no one waits": {
+    "staleness-aware, launch order": {"loop": _stellaris(order="launch")},
+    "staleness-aware without waits": {
         "loop": _stellaris(actors_wait=False, learners_wait=False),
         "algorithm": _IMPALA,
     },
-    "staleness-aware, rounds of samples": {"loop": _stellaris(samples_per_round=64)},
+    "staleness-aware by samples": {"loop": _stellaris(samples_per_round=64)},
     "hybrid": {"loop": {"kind": "hybrid"}},
     "bulk synchronous": {"loop": {"kind": "bulk_synchronous"}},
     "fully asynchronous": {"loop": {"kind": "fully_asynchronous"}},

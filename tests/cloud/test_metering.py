@@ -138,7 +138,8 @@ def test_a_call_without_room_for_its_worst_case_is_refused_in_words() -> None:
     }
     refused = outcomes["c"]
     assert (refused.reason_code, refused.cost_picodollars) == ("budget", 0)
-    assert refused.reason == "this call may cost up to $0.00118 and $0.000000000005 of the budget is left"
+    assert "$0.00118" in refused.reason
+    assert "$0.000000000005" in refused.reason
     assert [billed.call_id for billed in inner.meter.calls] == ["a", "b"]
 
 
@@ -253,9 +254,7 @@ def test_rent_that_does_not_fit_stops_everything_and_is_paid_to_the_moment() -> 
     # Start-up 60 s and 300 s of work: the third minute is asked for at 115 s and refused.
     stopped = outcomes["u"]
     assert (stopped.status, stopped.reason_code) == ("cancelled", "budget")
-    assert stopped.reason.startswith(
-        "the next 60 s of learner (c5.4xlarge + paper.vm_overhead) would cost $0.0117 and $"
-    )
+    assert "60 s of learner (c5.4xlarge + paper.vm_overhead) would cost $0.0117" in stopped.reason
     assert inner.now_s() == 115.0
     assert inner.meter.server_to_ns == 115 * 10**9
     rent = sum(booked.picodollars for booked in ledger.settlements() if booked.id.startswith("rent"))

@@ -61,5 +61,5 @@ def test_no_file_replaces_one_that_comes_with_starling(files: NumberFiles[Profil
 
 @pytest.mark.parametrize("name", ["", "../lambda", "no-such", ".hidden", "a/b"])
 def test_other_names_are_refused(files: NumberFiles[Profile], name: str) -> None:
-    with pytest.raises(ProfileError, match="there is no profile named"):
+    with pytest.raises(ProfileError, match="no profile named"):
         files.load(name)

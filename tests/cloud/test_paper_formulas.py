@@ -56,6 +56,6 @@ def test_every_formula_says_where_it_stands_and_what_it_charges() -> None:
 
 def test_any_cluster_can_be_priced() -> None:
     pair = server_cluster("two", "a test", (MachineGroup("m4.large", "us-east-1", 2),), ip_and_disk=False)
-    assert pair.words.startswith("2 × m4.large for the whole time")
+    assert pair.words.startswith("2 × m4.large ")
     hour = FormulaRound(3600.0, 0.0, (), memory_mb=1024)
     assert pair.cost([hour], BOOK) == 200_000_000_000

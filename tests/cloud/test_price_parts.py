@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud.money.billing import price_parts
-from cloud.money.billing.free_tier import free_tier_share
-from cloud.money.billing.price_book import PriceBook, PriceError, UnknownPrice
-from cloud.money.pricing import FunctionPrice, PricedPart, RunningPrice, Tariff, price_line, total
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import FunctionPrice, RunningPrice, Tariff, price_line, total
 from tests.cloud import calls
 from training.engine.messages import Outcome
 from training.engine.reports import Usage
@@ -63,16 +61,6 @@ def test_a_learner_as_a_function_pays_only_while_it_runs() -> None:
     assert learner.lines(call, used(0.0)) == ()
 
 
-def test_the_price_of_a_learner_on_a_gpu_function_is_unknown() -> None:
-    with pytest.raises(UnknownPrice, match="unknown: no public price of a function with a GPU"):
-        PricedPart(BOOK.row("function.gpu"))
-
-
-def test_what_is_not_priced_by_time_cannot_be_rented() -> None:
-    with pytest.raises(PriceError, match="request is priced per request, which is not a unit of time"):
-        PricedPart(BOOK.row("lambda.request"))
-
-
 def test_a_cache_is_a_machine_that_stands() -> None:
     cache = price_parts.cache_host(BOOK, "m4.large", "us-east-1")
     assert [(line.sku, line.picodollars) for line in cache.lines(HOUR_NS)] == [
@@ -122,19 +110,3 @@ def test_a_tariff_asks_the_place_of_the_call() -> None:
         ["lambda.duration.x86", "lambda.request"],
         ["p3.2xlarge", "paper.vm_overhead"],
     ]
-
-
-def test_the_free_tier_is_reported_and_not_taken_off() -> None:
-    """A million requests and 400,000 GB-s a month: half of 800,000 GB-s, all of 10 requests, nothing of a machine."""
-    bill = (
-        price_line(BOOK.row("lambda.duration.x86"), 700_000),
-        price_line(BOOK.row("lambda.duration.x86"), 100_000),
-        price_line(BOOK.row("lambda.request"), 10),
-        price_line(BOOK.row("c5.4xlarge"), 1),
-    )
-    share = free_tier_share(bill, BOOK)
-    assert share.covered_picodollars == 400_000 * 16_666_700 + 10 * 200_000
-    assert share.total_picodollars == total(bill)
-    assert share.words == "the free tier of a fresh account would cover $6.67 of $14.01, once a month"
-    assert free_tier_share(bill[3:], BOOK).words == "no free tier covers any of this"
-    assert free_tier_share((), BOOK).covered_picodollars == 0

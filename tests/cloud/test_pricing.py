@@ -130,7 +130,7 @@ def test_an_unknown_sku_is_named_and_never_free() -> None:
         UnknownSku, match=r"no price for 'c5\.4xlrage' in us-east-1; did you mean c5\.4xlarge"
     ):
         BOOK.row("c5.4xlrage")
-    with pytest.raises(UnknownSku, match=r"there is one in eu-central-1, .*us-east-1, us-east-2, us-west-2"):
+    with pytest.raises(UnknownSku, match=r" eu-central-1, .*us-east-1, us-east-2, us-west-2"):
         BOOK.row("lambda.request", "mars-1")
     with pytest.raises(ValidationError, match=r"no price for 'p9\.huge'"):
         SimulatedOptions(learner_sku="p9.huge")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cloud.money.billing.work import CallRecord
 from cloud.timing import virtual_time as timing
-from cloud.timing.forecasting.explanation import figure_of, title_of
+from cloud.timing.forecasting.explanation import title_of
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
 from cloud.timing.numbers.profile import Profile
@@ -234,16 +234,16 @@ def test_every_profile_and_stack_that_comes_along_can_be_read() -> None:
 
 
 def test_what_does_not_exist_is_named() -> None:
-    with pytest.raises(ProfileError, match=r"no profile named 'lamda'; there are .*lambda"):
+    with pytest.raises(ProfileError, match=r"'lamda'; there are .*lambda"):
         profiles.load("lamda")
-    with pytest.raises(ProfileError, match=r"no stack named 'fast'; there are .*starling-stack"):
+    with pytest.raises(ProfileError, match=r"'fast'; there are .*starling-stack"):
         stacks.load("fast")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("warm_s = { value = 0.0026", "warm_s = { value = 99.0", r"warm_s: value 99 is outside its range"),
+        ("warm_s = { value = 0.0026", "warm_s = { value = 99.0", r"warm_s: value 99 .* range"),
         (
             'kind = "paper", source = "released',
             'kind = "rumour", source = "released',
@@ -292,21 +292,6 @@ def test_every_number_of_every_cloud_and_stack_has_words() -> None:
                 assert "_" not in USUAL.say(title_of((kind, *path)))
     with pytest.raises(KeyError):
         title_of(("profile", "actors", "nobody_knows_s"))
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("learner.server_start_s", 88.125, "start of the learner 88.1 s"),
-        ("network.round_trip_s", 0.004, "round trip 4 ms"),
-        ("chance.straggler_sigma", 0.147, "stragglers 14.7 %"),
-        ("core_ratio", 0.89375, "speed of a core 0.894"),
-        ("update.gpu_mlp.fixed_us", 1234.0, "minibatch 1.23 ms"),
-        ("environment_step_us.Hopper-v5", 41.0, "step of the environment 41 µs"),
-    ],
-)
-def test_a_number_in_words_has_its_unit(name: str, value: float, words: str) -> None:
-    assert figure_of(name, value) == words
 
 
 def test_a_profile_says_whose_cloud_it_is(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_it_ends_when_it_is_dismissed(tmp_path: Path) -> None:
         _until_called(platform)
         platform.dismiss([platform.pullers()[0].name])
         assert _ended(process) == 0
-    assert log.read_text() == "starling puller: the gateway has no more work for it; goodbye\n"
+    assert "no more work" in log.read_text()
 
 
 def test_it_ends_when_its_time_is_not_renewed(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_it_ends_when_its_time_is_not_renewed(tmp_path: Path) -> None:
             lambda: machines.mailbox.stay(3.0) or platform.pullers(), within_s=60.0, what="the puller calls"
         )
         assert _ended(process) == 0
-    assert "its time is over and was not renewed" in log.read_text()
+    assert "was not renewed" in log.read_text()
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_it_ends_when_the_gateway_is_gone(tmp_path: Path) -> None:
         assert _ended(process) == 3
     finally:
         pullers.stop([process])
-    assert "no answer from the gateway for 2 s" in log.read_text()
+    assert "for 2 s" in log.read_text()
 
 
 def test_sigterm_ends_it_and_gives_its_call_to_another_at_once() -> None:

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from cloud.platforms.ray import driver as ray_driver
-from cloud.platforms.ray.actor_pool import why_ended
 from cloud.platforms.ray.actor_table import ActorRow, ActorTable
 from cloud.platforms.ray.core_sharing import JobCores, may_wait, must_hand_back
 from tests.cloud.ray_clusters import TestJob, cluster_of, job_on
-from training.engine.messages import FAULTS_THAT_END_A_RUN
 
 needs_ray = pytest.mark.skipif(not ray_driver.installed(), reason="Ray is not installed: make ray-setup")
 GOES_ON_WITHIN_S = 15.0
@@ -83,22 +81,6 @@ def test_an_actor_that_no_machine_can_hold_makes_no_job_return_any() -> None:
     assert not must_hand_back(jobs["a"], [jobs["b"]])
 
 
-def test_machines_that_cannot_import_starling_end_a_run_with_that_reason() -> None:
-    why = why_ended(
-        RuntimeError(
-            "The actor died\n  class cannot be loaded\nModuleNotFoundError: No module named 'cloud'\n"
-        )
-    )
-    assert why.code in FAULTS_THAT_END_A_RUN
-    assert (
-        "put this version of it on their PYTHONPATH: ModuleNotFoundError: No module named 'cloud'"
-        in why.reason
-    )
-    assert why_ended(RuntimeError("its node was lost\nmore")).reason.endswith(
-        "before it answered: its node was lost"
-    )
-
-
 @needs_ray
 @pytest.mark.slow
 def test_four_actors_on_two_cores_make_as_many_rounds_as_two(tmp_path: Path) -> None:
@@ -112,8 +94,8 @@ def test_four_actors_on_two_cores_make_as_many_rounds_as_two(tmp_path: Path) -> 
                 with job_on(cluster, tmp_path, actors=actors, training=training) as one:
                     one.goes_on(5)
                     rates[actors] = one.rounds_per_s(over_s=5.0)
-                    words = "2 of 4 actors have a core, so their calls take turns. The cluster's 2 cores are in use."
-                    assert actors == 2 or any(words == said.get("words") for said in one.said)
+                    said = [str(report.get("words")) for report in one.said]
+                    assert actors == 2 or any(text.startswith("2 of 4 actors") for text in said)
             ratios.append(rates[4] / rates[2])
     assert statistics.median(ratios) >= 0.9, ratios
 

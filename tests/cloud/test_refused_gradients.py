@@ -115,7 +115,7 @@ def test_a_gradient_of_another_run_is_refused_once_and_its_slice_is_sent_again_w
     events, platform, settled = _run(mistaken)
     (failure,) = [event for event in events if event.kind == "call_failed"]
     assert (failure.call_id, failure.reason_code) == (refused[0].id, "refused_run")
-    assert failure.reason == "the answer cannot be used: the answer belongs to another run"
+    assert failure.reason.endswith("another run")
     assert not failure.will_retry
 
     gradients = [call for call in platform.submitted if call.kind == "gradient"]

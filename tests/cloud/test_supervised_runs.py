@@ -214,65 +214,62 @@ def _others(document: dict[str, Any]) -> None:
     document |= {"targets": targets, "losses": losses_of(document["probabilities"], targets)}
 
 
-HOSTILE: dict[str, tuple[str, Callable[[dict[str, Any]], None], str]] = {
-    "a push of another version": ("sgd", changed(version=3), "not"),
-    "a push of another slice": ("sgd", changed(slice_no=9), "not"),
-    "a push of more rows": ("sgd", changed(rows=10**9), "not"),
-    "a push whose rows are no number": ("sgd", changed(rows=True), "rows is True"),
-    "a loss that is no number": ("sgd", changed(loss=float("nan")), "not a finite number"),
-    "a loss that is a text": ("sgd", changed(loss="low"), "loss is 'low'"),
-    "a gradient of another size": (
+HOSTILE = [
+    pytest.param("sgd", changed(version=3), "not", id="a push of another version"),
+    pytest.param("sgd", changed(slice_no=9), "not", id="a push of another slice"),
+    pytest.param("sgd", changed(rows=10**9), "not", id="a push of more rows"),
+    pytest.param("sgd", changed(rows=True), "rows is True", id="a push whose rows are no number"),
+    pytest.param("sgd", changed(loss=float("nan")), "not a finite", id="a loss that is no number"),
+    pytest.param("sgd", changed(loss="low"), "loss is 'low'", id="a loss that is a text"),
+    pytest.param(
         "sgd",
         changed(**{"all:bias": np.zeros(11, np.float32)}),
         "11 numbers, not 10",
+        id="a gradient of another size",
     ),
-    "a gradient of another type": ("sgd", changed(**{"all:bias": np.zeros(10)}), "type <f4"),
-    "a gradient that is infinite": (
+    pytest.param("sgd", changed(**{"all:bias": np.zeros(10)}), "type <f4", id="a gradient of another type"),
+    pytest.param(
         "sgd",
         changed(**{"all:bias": np.full(10, np.inf, np.float32)}),
         "not finite",
+        id="a gradient that is infinite",
     ),
-    "something more": ("sgd", changed(more=1), "not packed as pushes are"),
-    "a gradient packed in another way": (
+    pytest.param("sgd", changed(more=1), "not packed as", id="something more"),
+    pytest.param(
         "sgd",
         changed(**{"all:bias": np.zeros(10, np.float32)}),
-        "not packed as pushes are",
+        "not packed as",
+        id="a gradient packed in another way",
     ),
-    "places out of order": ("sgd", _reverse, "not in order"),
-    "a loss beyond all sense": ("sgd", changed(loss=1e300), "at most 1e"),
-    "a gradient beyond all sense": (
+    pytest.param("sgd", _reverse, "not in order", id="places out of order"),
+    pytest.param("sgd", changed(loss=1e300), "at most 1e", id="a loss beyond all sense"),
+    pytest.param(
         "sgd",
         changed(**{"all:bias": np.full(10, 1e16, np.float32)}),
-        "not finite, or above",
+        "finite, or above",
+        id="a gradient beyond all sense",
     ),
-    "a merge of other numbers": ("merge", changed(loss=0.1), "not that of these pushes"),
-    "a merge of another version": ("merge", changed(version=9), "not that of these pushes"),
-    "scores of fewer rows": (
-        "score",
-        changed(losses=np.zeros(3, np.float32)),
-        "for each of its rows",
+    pytest.param("merge", changed(loss=0.1), "of these pushes", id="a merge of other numbers"),
+    pytest.param("merge", changed(version=9), "of these pushes", id="a merge of another version"),
+    pytest.param("score", changed(losses=np.zeros(3, np.float32)), "of its rows", id="scores of fewer rows"),
+    pytest.param("score", changed(losses=np.full(180, -1, np.float32)), "below 0", id="a score below zero"),
+    pytest.param("score", changed(losses=np.zeros(180, np.float32)), "of the prob", id="losses that flatter"),
+    pytest.param(
+        "score", changed(losses=np.full(180, 3e38, np.float32)), "of the prob", id="losses beyond all sense"
     ),
-    "a score below zero": ("score", changed(losses=np.full(180, -1, np.float32)), "below 0"),
-    "losses that flatter": ("score", changed(losses=np.zeros(180, np.float32)), "not those of the prob"),
-    "losses beyond all sense": (
-        "score",
-        changed(losses=np.full(180, 3e38, np.float32)),
-        "not those of the prob",
+    pytest.param("score", _others, "of the rows", id="other classes"),
+    pytest.param(
+        "score", changed(probabilities=np.zeros((180, 10), np.float32)), "add up to 1", id="no probabilities"
     ),
-    "other classes": ("score", _others, "not those of the rows"),
-    "no probabilities": (
-        "score",
-        changed(probabilities=np.zeros((180, 10), np.float32)),
-        "do not add up to 1",
+    pytest.param(
+        "score", changed(targets=np.full(180, 10, np.int32)), "no probability", id="a class that is not there"
     ),
-    "a class that is not there": ("score", changed(targets=np.full(180, 10, np.int32)), "no probability"),
-    "scores with more beside": ("score", changed(more=1), "lacks or adds: more"),
-}
+    pytest.param("score", changed(more=1), "adds: more", id="scores with more beside"),
+]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_answer_is_refused(name: str) -> None:
-    kind, change, words = HOSTILE[name]
+@pytest.mark.parametrize(("kind", "change", "words"), HOSTILE)
+def test_a_hostile_answer_is_refused(kind: str, change: Callable[[dict[str, Any]], None], words: str) -> None:
     call, weights = of(descent(), kind)
     result = _result(call, weights)
     document = decode(result.payload)

@@ -70,7 +70,7 @@ def test_evaluations_are_checked_too(ref: BlobRef) -> None:
     assert answer_to(call, RUN, packed)[1] is not None
     answer = wire.read_answer(packed)
     short = answer.model_copy(update={"payload": encode({"returns": np.zeros(1), "lengths": np.zeros(1)})})
-    with pytest.raises(MalformedMessage, match="returns are not 2 numbers"):
+    with pytest.raises(MalformedMessage, match="not 2 numbers"):
         answer_to(call, RUN, wire.pack_answer(short))
 
 
@@ -143,58 +143,72 @@ def _parameters(answer: ActorAnswer, change: Callable[[Any], Any]) -> dict[str, 
     return {**found, name: change(found[name].copy())}
 
 
-WRONG_UPDATES: dict[str, tuple[Callable[[ActorAnswer], ActorAnswer], str]] = {
-    "lacks the report": (lambda good: _without(good, "report"), "lacks or adds: report"),
-    "of a later version": (lambda good: _with_state(good, version=7), "of version 7, not 1"),
-    "of another version than its state": (lambda good: _with_update(good, version=2), "of version 2"),
-    "weights of another network": (
+WRONG_UPDATES = [
+    pytest.param(lambda good: _without(good, "report"), "adds: report", id="lacks the report"),
+    pytest.param(lambda good: _with_state(good, version=7), "of version 7, not 1", id="of a later version"),
+    pytest.param(
+        lambda good: _with_update(good, version=2), "of version 2", id="of another version than its state"
+    ),
+    pytest.param(
         lambda good: _with_update(good, weights=calls.weights()),
-        "the weights are not those of the learner's state",
+        "of the learner's state",
+        id="weights of another network",
     ),
-    "weights that are numbers": (
+    pytest.param(
         lambda good: _with_update(good, weights=np.zeros(3)),
-        "the weights are not those of the learner's state",
+        "of the learner's state",
+        id="weights that are numbers",
     ),
-    "parameters that are not finite": (
+    pytest.param(
         lambda good: _with_state(good, parameters=_parameters(good, lambda array: array * np.nan)),
         "not finite",
+        id="parameters that are not finite",
     ),
-    "parameters of another type": (
+    pytest.param(
         lambda good: _with_state(good, parameters=_parameters(good, lambda array: array.astype(np.float64))),
-        "another shape or type",
+        "another shape",
+        id="parameters of another type",
     ),
-    "parameters of another shape": (
+    pytest.param(
         lambda good: _with_state(good, second_moments=_parameters(good, lambda array: array[:1])),
-        "another shape or type",
+        "another shape",
+        id="parameters of another shape",
     ),
-    "a state with more than a state": (
+    pytest.param(
         lambda good: _with_update(
             good, state=encode({**decode(decode(good.payload)["state"]), "more": np.zeros(4)})
         ),
-        "more than a state",
+        "more than a",
+        id="a state with more than a state",
     ),
-    "a state that is none": (lambda good: _with_update(good, state=b"STRL1"), "state cannot be read"),
-    "a state that is a number": (lambda good: _with_update(good, state=7), "no state of the learner"),
-    "samples that no one took": (lambda good: _with_update(good, env_steps=17), "env_steps is 17"),
-    "a report of text": (
-        lambda good: _with_update(good, report={"policy_loss": "low"}),
-        "the report is not",
+    pytest.param(
+        lambda good: _with_update(good, state=b"STRL1"), "cannot be read", id="a state that is none"
     ),
-    "a report that is not finite": (
+    pytest.param(lambda good: _with_update(good, state=7), "no state of", id="a state that is a number"),
+    pytest.param(
+        lambda good: _with_update(good, env_steps=17), "env_steps is 17", id="samples that no one took"
+    ),
+    pytest.param(
+        lambda good: _with_update(good, report={"policy_loss": "low"}), "report is not", id="a report of text"
+    ),
+    pytest.param(
         lambda good: _with_update(
             good, report={**decode(good.payload)["report"], "policy_loss": float("nan")}
         ),
         "not finite",
+        id="a report that is not finite",
     ),
-    "more work than there was": (
+    pytest.param(
         lambda good: good.model_copy(update={"work": good.work.model_copy(update={"samples": 17})}),
         "17 samples are reported",
+        id="more work than there was",
     ),
-    "a larger network": (
+    pytest.param(
         lambda good: good.model_copy(update={"work": good.work.model_copy(update={"macs": 10**9})}),
-        "not those of the network",
+        "of the network",
+        id="a larger network",
     ),
-}
+]
 
 
 def _without(answer: ActorAnswer, name: str) -> ActorAnswer:
@@ -203,10 +217,11 @@ def _without(answer: ActorAnswer, name: str) -> ActorAnswer:
     return answer.model_copy(update={"payload": encode(document)})
 
 
-@pytest.mark.parametrize("what", WRONG_UPDATES)
-def test_an_update_that_does_not_follow_is_refused(what: str, learned: tuple[Call, ActorAnswer]) -> None:
+@pytest.mark.parametrize(("make", "words"), WRONG_UPDATES)
+def test_an_update_that_does_not_follow_is_refused(
+    make: Callable[[ActorAnswer], ActorAnswer], words: str, learned: tuple[Call, ActorAnswer]
+) -> None:
     call, good = learned
-    make, words = WRONG_UPDATES[what]
     with pytest.raises(MalformedMessage, match=words):
         answer_to(call, RUN, wire.pack_answer(make(good)))
 
@@ -269,9 +284,11 @@ def _with_trajectory(answer: ActorAnswer, **arrays: Any) -> ActorAnswer:
     )
 
 
-WRONG_TRAJECTORIES: dict[str, tuple[dict[str, Any], str]] = {
-    "a wrong shape": ({"observations": np.zeros((16, 1, 5), np.float32)}, "observations of shape"),
-    "too few steps": (
+WRONG_TRAJECTORIES = [
+    pytest.param(
+        {"observations": np.zeros((16, 1, 5), np.float32)}, "observations of shape", id="a wrong shape"
+    ),
+    pytest.param(
         {
             name: np.zeros((8, 1, *more), dtype)
             for name, more, dtype in (
@@ -285,22 +302,24 @@ WRONG_TRAJECTORIES: dict[str, tuple[dict[str, Any], str]] = {
             )
         },
         r"\(8, 1\), not \(16, 1\)",
+        id="too few steps",
     ),
-    "a wrong dtype": ({"rewards": np.zeros((16, 1), np.float64)}, "rewards as float64"),
-    "another version inside": ({"version": 3}, "sampled with version 3"),
-    "no number": ({"rewards": np.full((16, 1), np.nan, np.float32)}, "not finite"),
-    "an unknown action": ({"actions": np.full((16, 1), 9)}, "does not have"),
-    "something missing": ({"rewards": None}, "lacks or adds: rewards"),
-    "something more": ({"extra": np.zeros(3)}, "lacks or adds: extra"),
-    "another slot": ({"slot": 4}, "slot 4"),
-    "more returns than lengths": ({"episode_returns": np.zeros(5)}, "more returns than lengths"),
-    "text for numbers": ({"rewards": "many"}, "lacks rewards"),
-}
+    pytest.param({"rewards": np.zeros((16, 1), np.float64)}, "rewards as float64", id="a wrong dtype"),
+    pytest.param({"version": 3}, "sampled with version 3", id="another version inside"),
+    pytest.param({"rewards": np.full((16, 1), np.nan, np.float32)}, "not finite", id="no number"),
+    pytest.param({"actions": np.full((16, 1), 9)}, "does not have", id="an unknown action"),
+    pytest.param({"rewards": None}, "adds: rewards", id="something missing"),
+    pytest.param({"extra": np.zeros(3)}, "adds: extra", id="something more"),
+    pytest.param({"slot": 4}, "slot 4", id="another slot"),
+    pytest.param({"episode_returns": np.zeros(5)}, "returns than lengths", id="returns than lengths"),
+    pytest.param({"rewards": "many"}, "lacks rewards", id="text for numbers"),
+]
 
 
-@pytest.mark.parametrize("what", WRONG_TRAJECTORIES)
-def test_a_trajectory_that_was_not_requested_is_refused(what: str, call: Call, good: ActorAnswer) -> None:
-    changes, words = WRONG_TRAJECTORIES[what]
+@pytest.mark.parametrize(("changes", "words"), WRONG_TRAJECTORIES)
+def test_a_trajectory_that_was_not_requested_is_refused(
+    changes: dict[str, Any], words: str, call: Call, good: ActorAnswer
+) -> None:
     with pytest.raises(MalformedMessage, match=words):
         answer_to(call, RUN, wire.pack_answer(_with_trajectory(good, **changes)))
 

@@ -95,7 +95,9 @@ def test_a_call_over_its_limit_fails_and_its_worker_is_replaced(make_pool: Calla
     before = pool.pool.worker_pids()
     pool.submit(calls.rollout("long", pool.ref, steps=10_000_000), limit_s=0.2)
     execution = pool.take()
-    assert execution.result == Failure("deadline", "took longer than its deadline of 0.2 s")
+    assert isinstance(execution.result, Failure)
+    assert execution.result.code == "deadline"
+    assert "0.2 s" in execution.result.reason
     assert execution.run_s >= 0.2
     assert isinstance(pool.run("after").result, Result)
     assert not alive(before[0])
@@ -123,12 +125,12 @@ def test_an_idle_worker_that_dies_is_replaced(make_pool: Callable[..., Pool]) ->
 
 
 def test_workers_that_never_start_say_why(make_pool: Callable[..., Pool]) -> None:
-    pool = make_pool(2, [sys.executable, "-c", "import sys; sys.exit('no such thing as a worker')"])
+    pool = make_pool(2, [sys.executable, "-c", "import sys; sys.exit('no such worker')"])
     for number in range(3):
         result = pool.run(f"c{number}").result
         assert isinstance(result, Failure)
         assert result.code == "worker_start"
-        assert "no such thing as a worker" in result.reason
+        assert "no such worker" in result.reason
 
 
 def test_cancel_of_queued_and_running(make_pool: Callable[..., Pool]) -> None:

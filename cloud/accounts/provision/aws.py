@@ -30,6 +30,7 @@ from cloud.platforms.aws.error_text import code_of, message_of
 from cloud.platforms.aws.functions import LOG_DAYS, function_name
 
 TIMEOUT_S = 900
+FUNCTION_ROLE = "Role of the functions"
 _ASK_AGAIN_S = 1.0
 
 
@@ -121,7 +122,7 @@ class _SetUp:
             raise _CannotGoOn from None
         if not self._role_shown:
             self._role_shown = True
-            yield SetUpStep("Role of the functions", "done", f"Functions may run under {self._role_arn}.")
+            yield SetUpStep(FUNCTION_ROLE, "done", f"Functions may run under {self._role_arn}.")
         yield self._deployed(title, before, memory_mb)
         yield self._tagged(name, tags, ours)
         yield self._log(name)
@@ -154,7 +155,7 @@ class _SetUp:
             "Create the stack from the template in step 1. Or create a role of that name, with the trust policy"
             " and the policy of the actor role. Then set up again."
         )
-        return SetUpStep("Role of the functions", "missing", words, fix)
+        return SetUpStep(FUNCTION_ROLE, "missing", words, fix)
 
     def _deployed(self, title: str, before: Mapping[str, Any] | None, memory_mb: int) -> SetUpStep:
         settings = f"{memory_mb:,} MB, at most {TIMEOUT_S // 60} minutes a call"

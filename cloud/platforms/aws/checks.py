@@ -21,6 +21,9 @@ from cloud.platforms.aws.error_text import (
 )
 from cloud.platforms.aws.functions import function_name
 
+NOT_ROOT = "Not the account's root user"
+ROLE_DEMANDS_ID = "The role demands the external id"
+NO_MORE_RIGHTS = "No more rights than needed"
 _SESSION_NAME = "starling-check"
 _SHORTEST_SESSION_S = 900
 _FEW = 100
@@ -56,7 +59,7 @@ def check_aws(make: ClientMaker, question: AwsQuestion, findings: Findings) -> N
     if _is_root(arn):
         findings.found(
             AccountCheck(
-                "Not the account's root user",
+                NOT_ROOT,
                 False,
                 "These keys belong to the account's root user, whose rights cannot be restricted.",
                 "Make a user with the policy shown here and use that user's keys. Then delete the root user's keys.",
@@ -103,7 +106,7 @@ def _not_assumed(name: str, error: Exception) -> AccountCheck:
 
 def _external_id_needed(sts: Any, wanted: Mapping[str, Any]) -> AccountCheck:
     """Return the check that the role cannot be assumed without the id, by which others could use it through us."""
-    name = "The role demands the external id"
+    name = ROLE_DEMANDS_ID
     try:
         sts.assume_role(**wanted)
     except Exception as error:
@@ -233,7 +236,7 @@ def _row(
 
 
 def _narrow(simulation: _Simulation) -> AccountCheck:
-    name = "No more rights than needed"
+    name = NO_MORE_RIGHTS
     beyond = [action for action in BEYOND if simulation.allows(action)]
     if not beyond:
         return AccountCheck(

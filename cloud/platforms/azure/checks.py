@@ -18,6 +18,9 @@ _ASK = "Microsoft.Authorization/permissions/read"
 _QUOTAS = {"ContainerGroups": ("Container groups", "groups"), "StandardCores": ("Cores", "cores")}
 _FEW_CORES = 20
 
+CONTAINERS_USABLE = "Container instances may be used in this region"
+GROUP_EXISTS = "The resource group exists"
+
 
 class AzureReader(Protocol):
     """What the test needs of Azure's SDK for one service principal."""
@@ -71,7 +74,7 @@ def _sign_in(azure: AzureReader, question: AzureQuestion, findings: Findings) ->
 
 def _limits(azure: AzureReader, question: AzureQuestion, findings: Findings) -> bool | None:
     """Add the quotas. Return whether reading them is allowed, None if that is not known."""
-    name = "Container instances may be used in this region"
+    name = CONTAINERS_USABLE
     try:
         usages = list(azure.usages(question.region))
     except Exception as error:
@@ -93,7 +96,7 @@ def _limits(azure: AzureReader, question: AzureQuestion, findings: Findings) -> 
 
 
 def _group(azure: AzureReader, question: AzureQuestion, findings: Findings) -> None:
-    name = "The resource group exists"
+    name = GROUP_EXISTS
     try:
         group = azure.read(question.group_path, _GROUPS_API)
     except Exception as error:

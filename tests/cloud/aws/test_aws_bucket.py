@@ -52,9 +52,10 @@ def test_it_goes_with_all_that_is_in_it_and_removing_may_be_repeated(
     for key in ("starling/weights/a", "starling/weights/b"):
         s3.put_object(Bucket=NAME, Key=key, Body=b"left by a run that died")
     gone = _remove(demo)
-    assert (gone.state, gone.words) == ("gone", "Emptied of 2 objects and deleted.")
+    assert gone.state == "gone"
+    assert "2 objects" in gone.words
     assert NAME not in aws.storage.buckets
-    assert _remove(demo).words == "It was gone already."
+    assert _remove(demo).words.startswith("It was gone")
 
 
 def test_what_lies_there_longer_than_a_day_is_gone(aws: AwsEmulator, demo: DemoAccount) -> None:
@@ -75,8 +76,8 @@ def test_a_right_that_is_missing_is_reported(aws: AwsEmulator, demo: DemoAccount
     role.policy = Policy((*role.policy.statements, denied))
     reported = _set_up(demo)
     assert reported.state == "missing"
-    assert reported.words == f"AWS refuses {right} to these credentials."
-    assert reported.fix.startswith(f"Add {right} to the policy")
+    assert right in reported.words
+    assert reported.fix.startswith(f"Add {right} ")
     assert "without a bucket" in reported.fix
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from botocore import exceptions as sdk
 
@@ -35,28 +33,8 @@ def test_the_providers_line_is_read_whole() -> None:
     warm = report_in(REPORT.partition("\tInit")[0])
     assert warm is not None
     assert warm.init_s == 0.0
-    assert report_in("nothing of the kind") is None
+    assert report_in("no such line") is None
     assert report_in("REPORT RequestId: someone printed this") is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "message", "log", "code", "words"),
-    [
-        ("Sandbox.Timedout", "Task timed out", REPORT, "deadline", "161 of 1769 MB"),
-        ("Runtime.ExitError", "exit status 1", STUCK, "deadline", "box2d/lunar_lander.py:31 (step)"),
-        ("Runtime.ExitError", "signal: killed", REPORT, "function_failed", "lack of memory"),
-        ("Runtime.ExitError", "exit status 7", "", "function_failed", "exit status 7"),
-        ("Runtime.ImportModuleError", "No module named numpy", "", "bundle", "set it up again"),
-        ("Function.ResponseSizeTooLarge", "6291556", "", "result_too_large", "larger"),
-        ("KeyError", "'x'", "", "error", "KeyError: 'x'"),
-    ],
-)
-def test_a_functions_failure(kind: str, message: str, log: str, code: str, words: str) -> None:
-    body = json.dumps({"errorType": kind, "errorMessage": message}).encode()
-    failure = aws_invoke.function_error(body, log, report_in(log))
-    assert failure.code == code
-    assert words in failure.reason
-    assert aws_invoke.function_error(b"\xff", "", None).code == "error"
 
 
 def _error(code: str, status: int, **more: str) -> sdk.ClientError:

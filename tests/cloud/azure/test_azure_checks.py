@@ -14,7 +14,7 @@ from cloud.accounts.check_clients import azure_clients
 from cloud.accounts.checks import AccountCheck, AccountReport
 from cloud.accounts.connections import AzureConnection, AzurePrincipal
 from cloud.accounts.provision.permissions import AZURE
-from cloud.platforms.azure.checks import AzureQuestion, check_azure
+from cloud.platforms.azure.checks import CONTAINERS_USABLE, GROUP_EXISTS, AzureQuestion, check_azure
 
 LIMIT_S = 20.0
 
@@ -128,9 +128,9 @@ def test_an_app_with_our_roles_has_everything() -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("AADSTS7000215: Invalid client secret canary", "secret is wrong"),
+        ("AADSTS7000215: canary", "secret is wrong"),
         ("AADSTS7000222: canary", "has expired"),
-        ("AADSTS700016: canary", "no app with this client ID"),
+        ("AADSTS700016: canary", "client ID"),
         ("AADSTS90002: canary", "no such tenant"),
     ],
 )
@@ -144,12 +144,12 @@ def test_sign_in_that_fails_is_explained(code: str, words: str) -> None:
 
 def test_a_subscription_that_is_not_registered_is_reported_with_the_fix() -> None:
     rows = _by_name(_azure(usages=_error("MissingSubscriptionRegistration", 409)))
-    assert "az provider register" in rows["Container instances may be used in this region"].fix
+    assert "az provider register" in rows[CONTAINERS_USABLE].fix
 
 
 def test_a_missing_resource_group_is_reported() -> None:
     rows = _by_name(_azure(group=_error("ResourceGroupNotFound", 404)))
-    assert "no such resource group" in rows["The resource group exists"].words
+    assert "no such resource" in rows[GROUP_EXISTS].words
 
 
 def test_limits_that_may_not_be_read_are_a_missing_permission() -> None:
