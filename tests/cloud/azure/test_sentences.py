@@ -28,8 +28,8 @@ class AnsweredError(Exception):
                 "AuthorizationFailed", "perform action 'Microsoft.ContainerInstance/containerGroups/read'"
             ),
             "Azure refuses Microsoft.ContainerInstance/containerGroups/read to the app.",
-            "Add Microsoft.ContainerInstance/containerGroups/read to the app's role, or copy the two roles again, and give"
-            " both to the app.",
+            "Add Microsoft.ContainerInstance/containerGroups/read to the app's role, or copy the two roles again, and"
+            " give both to the app.",
         ),
         (
             AnsweredError("", "AADSTS700016: no app"),
