@@ -24,11 +24,11 @@ TESTS = Path(__file__).parent
 TABLE = "test_sentences.py"
 # No more functions may pin a sentence than do today. Lower a number when fewer do.
 MOST = {
-    "webapp": 52,
+    "webapp": 6,
     # a line between two numbers, so that changes of both merge
-    "journeys": 5,
+    "journeys": 2,
     # and between these
-    "rest": 202,
+    "rest": 5,
 }
 
 _WORD = re.compile(r"[(“\"']*[A-Za-z][a-z]*(?:['’-][a-z]+)*[)”\"']*[,;:.!?]*")
