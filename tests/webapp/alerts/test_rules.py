@@ -25,6 +25,7 @@ from webapp.alerts.rules import (
     MOST_RULES,
     NOT_RUNNING,
     QUIET_FOR,
+    REMOVED,
     FigureRule,
     NoImprovement,
     RuleRefused,
@@ -192,7 +193,7 @@ def test_alerts_end_with_their_job_and_with_their_rule(running: tuple[Job, Recor
     assert scan_rules(clock=FixedClock()) == 0
     assert _open(job) == []
     ended = Alert.objects.filter(kind=AlertKind.RULE).values_list("over_words", flat=True)
-    assert sorted(ended) == [NOT_RUNNING, "The rule was removed."]
+    assert sorted(ended) == [NOT_RUNNING, REMOVED]
     assert Rule.objects.get() == kept
 
 
