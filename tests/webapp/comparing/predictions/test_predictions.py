@@ -173,10 +173,10 @@ def test_at_the_end_a_prediction_is_judged_in_a_sentence() -> None:
     judge_ended()
     row.refresh_from_db()
     assert row.state == PredictionState.JUDGED
-    assert text.verdict(row, "return", 1) == (
-        f"It came to time 40.0 s (inside its band), cost $0.900 (outside its band),"
-        f" return {row.score:.1f} ({'inside' if row.score_p10 <= row.score <= row.score_p90 else 'outside'} its band)."
-    )
+    time, cost, score = text.outcomes(row, "return", 1)
+    assert time == ("time", "40.0 s", True)
+    assert cost == ("cost", "$0.900", False)
+    assert score == ("return", f"{row.score:.1f}", row.score_p10 <= row.score <= row.score_p90)
 
 
 @pytest.mark.parametrize("what", ["bounds", "limit", "stopped"])
