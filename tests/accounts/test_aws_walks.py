@@ -39,7 +39,7 @@ from training.spec import TrainingSpec
 _MEMORY_MB = 512
 _LIMIT_PICODOLLARS = 5 * 10**10
 _ELSEWHERE = "eu-central-1"
-_SHORT_SESSION_S = 2
+_SHORT_SESSION_S = 6
 _READY_WITHIN_S = 300.0
 _SESSION_S = 3600
 FIRST = Owner("https://tests.starling.invalid", "con_contract0", "contract-tests")
@@ -54,15 +54,14 @@ LARGE = TrainingSpec.model_validate(
 
 @dataclass(frozen=True)
 class Place:
-    """A connection, and one beside it in another region of its account, if one is named.
-
-    `session_s`: how long sessions of its role last.
+    """A connection, and one beside it in another region of its account, if one is named; `emulated` is the account
+    where none is named.
     """
 
     first: AwsConnection
     second: AwsConnection | None
     packed: Any
-    session_s: int
+    emulated: EmulatedAccount | None = None
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +69,12 @@ def place() -> Iterator[Place]:
     """The account that the environment names; an emulated one where it names none."""
     named = named_connection()
     if named is not None:
-        yield Place(named, named_connection("SECOND_"), bundle.light, _SESSION_S)
+        yield Place(named, named_connection("SECOND_"), bundle.light)
         return
-    account = EmulatedAccount(concurrency=110, longest_session_s=_SHORT_SESSION_S)
+    account = EmulatedAccount(concurrency=110)
     with AwsEmulator(account=account, other_regions=[_ELSEWHERE]) as aws:
         demo = furnish(aws)
-        yield Place(demo.by_role, _beside(aws, demo), lambdas.thin, _SHORT_SESSION_S)
+        yield Place(demo.by_role, _beside(aws, demo), lambdas.thin, account)
 
 
 def _beside(aws: AwsEmulator, demo: DemoAccount) -> AwsConnection:
@@ -172,11 +171,24 @@ def test_an_instance_that_is_kept_ready_takes_a_call_and_is_gone_after(place: Pl
         assert finder.found() == []
 
 
-def test_calls_go_on_after_the_session_of_the_role_has_ended(place: Place) -> None:
+@pytest.fixture
+def session_s(place: Place) -> Iterator[int]:
+    """How long sessions of the role last that begin in the test: in an emulated account as long as a call may take
+    here.
+    """
+    if place.emulated is None:
+        yield _SESSION_S
+        return
+    usual, place.emulated.longest_session_s = place.emulated.longest_session_s, _SHORT_SESSION_S
+    yield _SHORT_SESSION_S
+    place.emulated.longest_session_s = usual
+
+
+def test_calls_go_on_after_the_session_of_the_role_has_ended(place: Place, session_s: int) -> None:
     if not isinstance(place.first.access, AwsRole):
         pytest.skip("access keys have no session")
     with _set_up(place, place.first, FIRST, bucket=True) as connection, _platform(connection) as platform:
         weights = _large_weights()
         _call(platform, "before", weights)
-        time.sleep(place.session_s + 1.0)
+        time.sleep(session_s + 1.0)
         _call(platform, "after", weights)

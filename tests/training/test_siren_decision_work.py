@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import tracemalloc
 from collections import Counter
@@ -47,11 +48,13 @@ def calls_of(policy: Siren, history: Sequence[RoundReport], bounds: Bounds) -> C
         elif event == "c_call":
             found[f"{argument.__module__}.{argument.__name__}"] += 1
 
+    gc.disable()  # or a collection calls those who watch them
     sys.setprofile(count)
     try:
         policy.decide(history, bounds, 1, Supervised.score)
     finally:
         sys.setprofile(None)
+        gc.enable()
     return found
 
 
