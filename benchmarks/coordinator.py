@@ -212,8 +212,8 @@ def _timed(
             time.thread_time_ns(),
             cloud.own_ns,
             cloud.batch_ns,
-            sum(one.cpu_ns for one in writers),
-            sum(one.wall_ns for one in writers),
+            sum(writer.cpu_ns for writer in writers),
+            sum(writer.wall_ns for writer in writers),
         )
 
     marks: list[tuple[int, ...]] = []

@@ -76,15 +76,15 @@ def _site(folder: Path) -> Iterator[tuple[str, str]]:
     command = manage("up", "--data", str(folder), "--port", str(free_port()))
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout is not None
-    found = None
+    link = None
     try:
         for line in process.stdout:
-            found = _LINK.search(line) or found
+            link = _LINK.search(line) or link
             if _STARTED in line:
                 break
-        if found is None:
+        if link is None:
             raise RuntimeError("manage.py up printed no link")
-        yield found[1], found[1] + found[2]
+        yield link[1], link[1] + link[2]
     finally:
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=60)
@@ -117,4 +117,4 @@ def _share(folder: Path, job_id: str) -> float:
     with sqlite3.connect(folder / "starling.sqlite3") as database:
         facts = [json.loads(one) for (one,) in database.execute(_FACTS, [job_id])]
         ((job_s,),) = database.execute(_TIME, [job_id])
-    return 100 * max(one["used_cpu_s"] for one in facts) / float(job_s)
+    return 100 * max(fact["used_cpu_s"] for fact in facts) / float(job_s)

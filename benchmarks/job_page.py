@@ -13,17 +13,17 @@ _ROUNDS, _UPDATES_A_SECOND, _SECONDS = 100_000, 10, 10
 def measure(*, quick: bool = False) -> Iterator[Figure]:
     """A round has 13 lines and 9 parts; the page gets at most 400 points, with the least and most of each line."""
     rounds = 5_000 if quick else _ROUNDS
-    found = measured("page", rounds, _UPDATES_A_SECOND, _SECONDS)
+    figures = measured("page", rounds, _UPDATES_A_SECOND, _SECONDS)
     what = f"{rounds:,} rounds"
-    yield Figure(f"{what}: data here to charts drawn", found["drawn_ms"], "ms", at_most=300)
-    yield Figure(f"{what}: data here to charts painted", found["painted_ms"], "ms")
+    yield Figure(f"{what}: data here to charts drawn", figures["drawn_ms"], "ms", at_most=300)
+    yield Figure(f"{what}: data here to charts painted", figures["painted_ms"], "ms")
     yield Figure(
-        f"frames a second while {_UPDATES_A_SECOND} updates a second come", found["fps"], "/s", at_least=30
+        f"frames a second while {_UPDATES_A_SECOND} updates a second come", figures["fps"], "/s", at_least=30
     )
-    yield Figure("the slowest of twenty frames meanwhile", found["frame_p95_ms"], "ms")
-    yield Figure("JavaScript heap after that", found["heap_mb"], "MB", at_most=100)
-    yield Figure("weight of a first visit, as sent, without fonts", found["weight_kb"], "kB", at_most=250)
-    yield Figure("the same, its scripts, styles and page alone", found["static_kb"], "kB")
-    yield Figure("requests to other hosts", found["other_hosts"], "", at_most=0)
-    yield Figure(f"{what}: the server's first look, all events read", found["first_look_s"], "s")
-    yield Figure(f"{what}: part of the run on zoom, requested and received", found["zoom_ms"], "ms")
+    yield Figure("the slowest of twenty frames meanwhile", figures["frame_p95_ms"], "ms")
+    yield Figure("JavaScript heap after that", figures["heap_mb"], "MB", at_most=100)
+    yield Figure("weight of a first visit, as sent, without fonts", figures["weight_kb"], "kB", at_most=250)
+    yield Figure("the same, its scripts, styles and page alone", figures["static_kb"], "kB")
+    yield Figure("requests to other hosts", figures["other_hosts"], "", at_most=0)
+    yield Figure(f"{what}: the server's first look, all events read", figures["first_look_s"], "s")
+    yield Figure(f"{what}: part of the run on zoom, requested and received", figures["zoom_ms"], "ms")

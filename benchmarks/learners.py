@@ -30,18 +30,18 @@ _LEARNERS = 4
 def measure(*, quick: bool = False) -> Iterator[Figure]:
     for hidden, most in _MOST_MS.items():
         words = "×".join(map(str, hidden))
-        found = _measured(hidden, rounds=3 if quick else 6, repeats=5)
+        times = _measured(hidden, rounds=3 if quick else 6, repeats=5)
         yield Figure(
             f"{words}: CPU of a gradient beside the bodies",
-            found["beside_ms"],
+            times["beside_ms"],
             "ms",
             at_most=most,
-            data=found,
+            data=times,
         )
-        yield Figure(f"{words}: CPU of a gradient's body", found["body_ms"], "ms")
-        with_policies = f"truncation over {found['policies']} other policies"
-        yield Figure(f"{words}: of that, {with_policies}", found["body_ms"] - found["alone_ms"], "ms")
-        yield Figure(f"{words}: CPU of an aggregation's body", found["apply_ms"], "ms")
+        yield Figure(f"{words}: CPU of a gradient's body", times["body_ms"], "ms")
+        with_policies = f"truncation over {times['policies']} other policies"
+        yield Figure(f"{words}: of that, {with_policies}", times["body_ms"] - times["alone_ms"], "ms")
+        yield Figure(f"{words}: CPU of an aggregation's body", times["apply_ms"], "ms")
 
 
 class _Platform:

@@ -107,15 +107,15 @@ def _crowd(
         )
         for number in range(processes)
     ]
-    for one in crowd:
-        assert one.stdout is not None
-        assert one.stdout.readline() == "ready\n"
+    for process in crowd:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
     began_s = time.perf_counter()
-    for one in crowd:
-        assert one.stdin is not None
-        one.stdin.write("go\n")
-        one.stdin.flush()
-    granted = sum(int(one.communicate()[0]) for one in crowd)
+    for process in crowd:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    granted = sum(int(process.communicate()[0]) for process in crowd)
     return granted, time.perf_counter() - began_s
 
 

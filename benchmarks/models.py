@@ -140,5 +140,5 @@ def _scikit_learn_epoch(features: Any, rows: Rows) -> Callable[[], Any]:
 def _as_scipy(rows: Rows) -> Any:
     from scipy.sparse import csr_matrix
 
-    found = rows.features
-    return csr_matrix((found.values, found.places, found.offsets), shape=(len(rows), found.width))
+    features = rows.features
+    return csr_matrix((features.values, features.places, features.offsets), shape=(len(rows), features.width))

@@ -23,18 +23,18 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
     """In a process and a data folder of its own, on SQLite."""
     folder = Path(tempfile.mkdtemp(prefix="starling-bench-reports-"))
     try:
-        found = _run(folder, _QUICK_CALLS if quick else _CALLS)
+        answer = _run(folder, _QUICK_CALLS if quick else _CALLS)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    yield Figure("CSV of 100,000 calls: first piece", found["csv_first_s"], "s", at_most=1)
-    yield Figure("CSV of 100,000 calls: rows a second", found["csv_rows_a_s"], "/s", at_least=20_000)
-    yield Figure("CSV of 100,000 calls: more memory", found["csv_more_mb"], "MB", at_most=50)
-    yield Figure("XLSX of 100,000 calls", found["xlsx_s"], "s", at_most=20)
-    yield Figure("PDF of 100,000 calls", found["pdf_s"], "s", at_most=10)
-    yield Figure("FOCUS of 100,000 calls", found["focus_s"], "s")
-    yield Figure("JSON of 100,000 calls", found["json_s"], "s")
-    yield Figure("page of 100,000 calls, by day", found["page_s"], "s")
-    yield Figure("total in every file equal to the ledger's (1: yes)", found["equal"], "", at_least=1)
+    yield Figure("CSV of 100,000 calls: first piece", answer["csv_first_s"], "s", at_most=1)
+    yield Figure("CSV of 100,000 calls: rows a second", answer["csv_rows_a_s"], "/s", at_least=20_000)
+    yield Figure("CSV of 100,000 calls: more memory", answer["csv_more_mb"], "MB", at_most=50)
+    yield Figure("XLSX of 100,000 calls", answer["xlsx_s"], "s", at_most=20)
+    yield Figure("PDF of 100,000 calls", answer["pdf_s"], "s", at_most=10)
+    yield Figure("FOCUS of 100,000 calls", answer["focus_s"], "s")
+    yield Figure("JSON of 100,000 calls", answer["json_s"], "s")
+    yield Figure("page of 100,000 calls, by day", answer["page_s"], "s")
+    yield Figure("total in every file equal to the ledger's (1: yes)", answer["equal"], "", at_least=1)
 
 
 def _run(folder: Path, calls: int) -> dict[str, float]:
@@ -48,5 +48,5 @@ def _run(folder: Path, calls: int) -> dict[str, float]:
     done = subprocess.run(command, cwd=_ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the reports could not be made:\n{done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return answer

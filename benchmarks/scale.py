@@ -78,7 +78,7 @@ def _memory_mb(pid: int) -> float:
 
 
 def _children(pid: int) -> list[int]:
-    found = []
+    pids = []
     for name in os.listdir("/proc"):
         try:
             fields = (
@@ -87,8 +87,8 @@ def _children(pid: int) -> list[int]:
         except OSError:
             continue
         if fields and int(fields[1]) == pid:
-            found += [int(name), *_children(int(name))]
-    return found
+            pids += [int(name), *_children(int(name))]
+    return pids
 
 
 def _high_water_mb(pid: int) -> float:

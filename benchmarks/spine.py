@@ -171,7 +171,7 @@ def _gaps(folder: Path) -> tuple[int, int]:
 
 
 def _job_processes(folder: Path) -> list[int]:
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         try:
             command = (entry / "cmdline").read_text().split("\0")
@@ -179,8 +179,8 @@ def _job_processes(folder: Path) -> list[int]:
         except OSError:
             continue
         if ours and "run-job" in command:
-            found.append(int(entry.name))
-    return found
+            pids.append(int(entry.name))
+    return pids
 
 
 def _rows(folder: Path, query: str) -> list[Any]:

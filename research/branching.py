@@ -97,7 +97,7 @@ def base_run(
     store = _InMemory()
     spec = base_of(training, branching)
     events = train(spec, platform=platform, checkpoints=store, control=Control, call_prefix="base-")
-    return [one.report for one in events if isinstance(one, RoundFinished)], store.saved
+    return [event.report for event in events if isinstance(event, RoundFinished)], store.saved
 
 
 def branch(
@@ -108,7 +108,7 @@ def branch(
     events = train(
         spec, platform=platform, checkpoints=store, control=Control, resume=checkpoint, call_prefix=prefix
     )
-    (stopped,) = [one for one in events if isinstance(one, Stopped)]
+    (stopped,) = [event for event in events if isinstance(event, Stopped)]
     return stopped.evaluated_score, store.saved
 
 

@@ -148,9 +148,9 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Calculation:
-    found = importlib.import_module(f"research.calculations.{name}").CALCULATION
-    assert isinstance(found, Calculation)
-    return found
+    calculation = importlib.import_module(f"research.calculations.{name}").CALCULATION
+    assert isinstance(calculation, Calculation)
+    return calculation
 
 
 def write(name: str, target: Path, root: Path, *, quick: bool = False) -> dict[str, Any]:
@@ -167,8 +167,8 @@ def write(name: str, target: Path, root: Path, *, quick: bool = False) -> dict[s
         "beside": calculation.beside,
         "evidence": not quick,
         "complete": True,
-        "verdicts": [asdict(one) for one in statements],
-        "tables": [asdict(one) for one in tables],
+        "verdicts": [asdict(statement) for statement in statements],
+        "tables": [asdict(table) for table in tables],
         "made_with": [fingerprint(root)],
     }
     target.mkdir(parents=True, exist_ok=True)

@@ -267,8 +267,8 @@ def ritz_ends(parameters: Parameters, update_samples: UpdateSamples, clip: float
         raise missing
     if done.returncode != 0:
         raise RuntimeError(f"PyHessian ended with {done.returncode}:\n{done.stderr[-3000:]}")
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return answer
 
 
 def _exact(

@@ -217,7 +217,7 @@ class Experiment(FrozenModel):
         """Runs that have to be complete before this one. A scheduler is trained once, on the first seed."""
         arm = self.arm(cell.arm)
         setting = next(one for one in self.settings if one.environment == cell.environment)
-        found = []
+        cells = []
         for name in self.needs(arm):
             seed = cell.seed if name == arm.spends_like else setting.seeds[0]
             abroad = (
@@ -225,8 +225,8 @@ class Experiment(FrozenModel):
                 and name == arm.study.begin_with
                 and arm.study.begin_in
             )
-            found.append(Cell(name, abroad or cell.environment, seed))
-        return found
+            cells.append(Cell(name, abroad or cell.environment, seed))
+        return cells
 
     def cells(self, *, quick: bool = False) -> Iterator[Cell]:
         """Every run, in the order in which they are due: settings as declared, seeds, then arms side by side."""
@@ -317,6 +317,6 @@ def find_experiment(name: str) -> Experiment:
         raise UnknownExperiment(
             f"There is no experiment {name!r}; there are: {', '.join(experiment_names())}."
         )
-    found = importlib.import_module(f"research.experiments.{name}").EXPERIMENT
-    assert isinstance(found, Experiment)
-    return found
+    experiment = importlib.import_module(f"research.experiments.{name}").EXPERIMENT
+    assert isinstance(experiment, Experiment)
+    return experiment

@@ -164,7 +164,7 @@ def differences(
     if loop in _WITHOUT_MINIBATCHES:
         replaced.add("algorithm.minibatch_size")
     rows = (*(row for row in TABLES[paper] if row.path not in replaced), *own)
-    found = [
+    listed = [
         HyperparameterDifference(
             path=row.path,
             paper=_shown(row.value),
@@ -176,7 +176,7 @@ def differences(
         if (ours := _at(training, row.path)) != row.value
     ]
     if training["algorithm"].get("minibatch_size", 0) < 4096:
-        found.append(
+        listed.append(
             HyperparameterDifference(
                 path="algorithm.normalise_advantages",
                 paper="over a round",
@@ -185,7 +185,7 @@ def differences(
                 reason=MINIBATCH_NOTE,
             )
         )
-    return found
+    return listed
 
 
 def _at(document: Mapping[str, Any], path: str) -> Any:

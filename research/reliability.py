@@ -74,10 +74,10 @@ class _Fleet:
                 slot_state=slot_state,
             )
             began_s = time.process_time()
-            found = rollout(call, request, weights, self._cache)
+            rolled = rollout(call, request, weights, self._cache)
             slowest_s = max(slowest_s, time.process_time() - began_s)
-            self._states[slot] = found.slot_state
-            payloads.append(found.payload)
+            self._states[slot] = rolled.slot_state
+            payloads.append(rolled.payload)
         versions = range(state.version, state.version + 1)
         return Batch.of(payloads, versions, state.spaces), slowest_s
 
@@ -134,7 +134,7 @@ def _measured(
     """R from each fleet's samples, and the mean seconds that one measurement took."""
     spec = CurvatureSpec(samples=samples, products=products)
     began_s = time.process_time()
-    found = [
+    measured = [
         measure_curvature(
             spec,
             network,
@@ -150,6 +150,6 @@ def _measured(
     return {
         "samples": samples,
         "products": products,
-        "ratios": [one.ratio for one in found],
-        "measure_s": (time.process_time() - began_s) / len(found),
+        "ratios": [pair.ratio for pair in measured],
+        "measure_s": (time.process_time() - began_s) / len(measured),
     }

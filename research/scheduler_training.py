@@ -100,9 +100,9 @@ def episodes(
         headless = Headless(JobSpec.model_validate(document))
         begun(headless)
         rounds: list[RoundReport] = []
-        for one in headless.events():
-            if isinstance(one, RoundFinished):
-                rounds.append(one.report)
+        for event in headless.events():
+            if isinstance(event, RoundFinished):
+                rounds.append(event.report)
                 if reached(rounds, spec.target_return, spec.readings):
                     headless.stop()
         return rounds
@@ -112,22 +112,22 @@ def episodes(
         state = scheduler.read_bytes()
         resume = EpisodeFinished(done, "rehearsal", 0, 0.0, 0, None, False, 0.0, (), state)
     budget = int(job.budget_usd * PICODOLLARS_PER_USD) if binding else None
-    for one in train_scheduler(
+    for step in train_scheduler(
         spec, play, recorded=recorded, budget_picodollars=budget, begin_with=begin_with, resume=resume
     ):
         temporary = scheduler.with_suffix(".scheduler-new")
-        temporary.write_bytes(one.state)
+        temporary.write_bytes(step.state)
         temporary.replace(scheduler)
         yield {
             "kind": "episode",
-            "round": one.number,
-            "played": one.kind,
-            "rounds": one.rounds,
-            "actors": list(one.actors),
-            "platform_s": one.platform_s,
+            "round": step.number,
+            "played": step.kind,
+            "rounds": step.rounds,
+            "actors": list(step.actors),
+            "platform_s": step.platform_s,
             # A rehearsal costs nothing: the rounds it is put together from are paid already.
-            "episode_usd": one.cost_picodollars / PICODOLLARS_PER_USD if one.kind == "real" else 0.0,
-            "best_return": one.best_return,
-            "reached": one.reached,
-            "score": one.score,
+            "episode_usd": step.cost_picodollars / PICODOLLARS_PER_USD if step.kind == "real" else 0.0,
+            "best_return": step.best_return,
+            "reached": step.reached,
+            "score": step.score,
         }

@@ -43,7 +43,7 @@ SIZES_MB = (512, 768, 1024, 1280, 1536, 1769, 2048, 2560, 3008)
 _CHANCES = 100
 _SURE = 0.95
 _JUDGED_EVERY = 800
-_LOSSES = tuple(float(one) for one in np.geomspace(1.0, 0.01, EPOCHS))
+_LOSSES = tuple(float(loss) for loss in np.geomspace(1.0, 0.01, EPOCHS))
 _RECORDED = [(functions, memory_mb) for functions in (50, 200, 800) for memory_mb in (1024, 3008)]
 ROWS = RESULTS / "siren_agent" / "agents.jsonl"
 
@@ -181,13 +181,13 @@ def best_agent(
     of its own. And the scores of all its rehearsals.
     """
     stage = spec.rehearsing(recorded)
-    chosen = [derive(seed, "chosen", one) for one in range(_CHANCES)]
+    chosen = [derive(seed, "chosen", chance) for chance in range(_CHANCES)]
     best: tuple[float, bytes] | None = None
     scores: list[float] = []
-    for one in train_scheduler(spec, lambda policy, seed: [], recorded=recorded, budget_picodollars=budget):
-        scores.append(one.score)
-        if one.number % _JUDGED_EVERY == 0 and 2 * one.number >= spec.rehearsals:
-            weights = LearnerState.decode(one.state).actor_weights(spec.network)
+    for step in train_scheduler(spec, lambda policy, seed: [], recorded=recorded, budget_picodollars=budget):
+        scores.append(step.score)
+        if step.number % _JUDGED_EVERY == 0 and 2 * step.number >= spec.rehearsals:
+            weights = LearnerState.decode(step.state).actor_weights(spec.network)
             played = stage.play(weights, chosen, budget, explore=False)
             score = float(np.mean([episode.score for episode in played]))
             if best is None or score > best[0]:
@@ -198,8 +198,8 @@ def best_agent(
 
 def recorded_usd(setting: AgentSetting) -> float:
     """Return the dollars of the trainings that its rehearsals were fitted to."""
-    rounds = [one for plan in _RECORDED for one in rounds_of(setting.cloud, [plan] * EPOCHS)]
-    return sum(one.cost_picodollars for one in rounds) / PICODOLLARS
+    rounds = [report for plan in _RECORDED for report in rounds_of(setting.cloud, [plan] * EPOCHS)]
+    return sum(report.cost_picodollars for report in rounds) / PICODOLLARS
 
 
 def judge_agent(
@@ -208,10 +208,10 @@ def judge_agent(
     """Return trainings that the agent decided without exploring, and the functions of the first one."""
     stage = ArithmeticRehearsals(cloud, spec, spec.decisions([]))
     played = stage.play(weights, seeds, setting.budget * PICODOLLARS, explore=False)
-    kept = np.array([one.reached for one in played])
+    kept = np.array([episode.reached for episode in played])
     return PlayedTrainings(
-        np.array([one.platform_s for one in played]),
-        np.array([one.cost_picodollars / PICODOLLARS for one in played]),
+        np.array([episode.platform_s for episode in played]),
+        np.array([episode.cost_picodollars / PICODOLLARS for episode in played]),
         kept,
     ), played[0].actors
 
@@ -221,7 +221,7 @@ def row_of(setting: AgentSetting, seed: int, fixed: FunctionsPlan, spec: SirenSp
     took less time over clouds that were drawn.
     """
     weights = train(setting, seed, spec)
-    seeds = [derive(seed, "judged", one) for one in range(_CHANCES)]
+    seeds = [derive(seed, "judged", chance) for chance in range(_CHANCES)]
     own, actors = judge_agent(weights, setting.cloud, setting, spec, seeds)
     faster = kept_by_agent = kept_by_fixed = 0
     for number, cloud in enumerate(drawn_clouds(setting.load)):
@@ -236,9 +236,9 @@ def row_of(setting: AgentSetting, seed: int, fixed: FunctionsPlan, spec: SirenSp
         "load": setting.load,
         "seed": seed,
         "recipe": recipe_of(spec),
-        "seconds": [round(float(one), 2) for one in own.seconds],
-        "usd": [round(float(one), 4) for one in own.usd],
-        "kept": [bool(one) for one in own.kept],
+        "seconds": [round(float(value), 2) for value in own.seconds],
+        "usd": [round(float(value), 4) for value in own.usd],
+        "kept": [bool(value) for value in own.kept],
         "faster_in": faster,
         "kept_in": kept_by_agent,
         "fixed_kept_in": kept_by_fixed,
@@ -250,17 +250,17 @@ def row_of(setting: AgentSetting, seed: int, fixed: FunctionsPlan, spec: SirenSp
 
 def _normals_of(seeds: Sequence[int]) -> Numbers:
     """Return the chance that rehearsals with these seeds have: after the noise of their decisions."""
-    found = []
+    normals = []
     for seed in seeds:
         rng = np.random.Generator(np.random.PCG64(seed))
         rng.standard_normal((EPOCHS, 2), dtype=np.float32)
-        found.append(rng.standard_normal(EPOCHS))
-    return np.stack(found)
+        normals.append(rng.standard_normal(EPOCHS))
+    return np.stack(normals)
 
 
 def judged_normals(seed: int) -> Numbers:
     """Return the chance that the agent of that seed is judged with, for the other arms."""
-    return _normals_of([derive(seed, "judged", one) for one in range(_CHANCES)])
+    return _normals_of([derive(seed, "judged", chance) for chance in range(_CHANCES)])
 
 
 def recipe_of(spec: SirenSpec) -> str:
@@ -283,8 +283,8 @@ def rows(path: Path = ROWS) -> dict[tuple[int, float, int], dict[str, Any]]:
     if not path.exists():
         return {}
     recipe = recipe_of(spec_of(0))
-    found = [json.loads(line) for line in path.read_text().splitlines()]
-    return {(one["budget"], one["load"], one["seed"]): one for one in found if one["recipe"] == recipe}
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(row["budget"], row["load"], row["seed"]): row for row in lines if row["recipe"] == recipe}
 
 
 def run_missing(path: Path = ROWS) -> None:
@@ -296,8 +296,8 @@ def run_missing(path: Path = ROWS) -> None:
             if (setting.budget, setting.load, seed) in rows(path):
                 continue
             if setting not in fixed:
-                found = search(setting, SIZES_MB)
-                fixed[setting] = found[0] if found else None
+                best = search(setting, SIZES_MB)
+                fixed[setting] = best[0] if best else None
             plan = fixed[setting] or FunctionsPlan(FUNCTIONS[0], SIZES_MB[0], FUNCTIONS[0])
             row = row_of(setting, seed, plan, spec_of(seed))
             with path.open("a") as file:

@@ -170,8 +170,8 @@ def run(arm: DescentArm, seed: int, rate: float) -> dict[str, Any]:
 def read_rows(path: Path = ROWS) -> Rows:
     if not path.exists():
         return {}
-    found = [json.loads(line) for line in path.read_text().splitlines()]
-    return {(one["recipe"], one["seed"]): one for one in found}
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(row["recipe"], row["seed"]): row for row in lines}
 
 
 def wanted_pilots(arm: DescentArm, rows: Rows) -> list[tuple[float, int]]:
@@ -196,8 +196,8 @@ def rate_of(arm: DescentArm, rows: Rows) -> float | None:
 
 def piloted(tuned: DescentArm, rate: float, rows: Rows) -> list[float]:
     """Return the final losses of a rate's pilots."""
-    found = [rows.get(key_of(tuned, seed, rate)) for seed in (PILOT_SEED, *MORE_PILOT_SEEDS)]
-    return [_final(row) for row in found if row is not None]
+    rows_of_pilots = [rows.get(key_of(tuned, seed, rate)) for seed in (PILOT_SEED, *MORE_PILOT_SEEDS)]
+    return [_final(row) for row in rows_of_pilots if row is not None]
 
 
 def _near(tuned: DescentArm, rows: Rows) -> list[float]:
@@ -213,8 +213,8 @@ def _final(row: Mapping[str, Any]) -> float:
 def kept(arm: DescentArm, rows: Rows) -> dict[int, dict[str, Any]]:
     """Return the arm's judged rows by their seed."""
     rate = rate_of(arm, rows)
-    found = {} if rate is None else {seed: rows.get(key_of(arm, seed, rate)) for seed in SEEDS}
-    return {seed: row for seed, row in found.items() if row is not None}
+    by_seed = {} if rate is None else {seed: rows.get(key_of(arm, seed, rate)) for seed in SEEDS}
+    return {seed: row for seed, row in by_seed.items() if row is not None}
 
 
 def missing(rows: Rows) -> Iterator[tuple[DescentArm, int, float]]:

@@ -180,8 +180,8 @@ def key_of(arm: TestbedArm, seed: int, money_usd: float = 0.0) -> tuple[str, int
 def read_rows_of(path: Path = ROWS) -> Rows:
     if not path.exists():
         return {}
-    found = [json.loads(line) for line in path.read_text().splitlines()]
-    return {(one["recipe"], one["seed"]): one for one in found}
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(row["recipe"], row["seed"]): row for row in lines}
 
 
 # What rows say
@@ -205,15 +205,15 @@ def reached(row: Mapping[str, Any], target: float) -> TrainingEnd:
     return TrainingEnd(len(row["losses"]), seconds, usd, reached=False)
 
 
-def without_start(found: TrainingEnd) -> TrainingEnd:
+def without_start(end: TrainingEnd) -> TrainingEnd:
     """Return the same of a server that already runs. It pays by the second, so that its start has its share."""
-    left = 1.0 - machine_start_s("one-machine") / found.seconds
-    return replace(found, seconds=found.seconds * left, usd=found.usd * left)
+    left = 1.0 - machine_start_s("one-machine") / end.seconds
+    return replace(end, seconds=end.seconds * left, usd=end.usd * left)
 
 
 def at_server(row: Mapping[str, Any], target: float, account: Account) -> TrainingEnd:
-    found = reached(row, target)
-    return found if account == "started" else without_start(found)
+    end = reached(row, target)
+    return end if account == "started" else without_start(end)
 
 
 def target_of(work: WorkName, rows: Rows) -> float | None:
@@ -234,8 +234,8 @@ def kept(arm: TestbedArm, rows: Rows) -> dict[int, dict[str, Any]]:
     money_usd = money_of(arm, rows) if arm.money else 0.0
     if money_usd is None:
         return {}
-    found = {seed: rows.get(key_of(arm, seed, money_usd)) for seed in SEEDS}
-    own = {seed: row for seed, row in found.items() if row is not None}
+    by_seed = {seed: rows.get(key_of(arm, seed, money_usd)) for seed in SEEDS}
+    own = {seed: row for seed, row in by_seed.items() if row is not None}
     if arm.place not in SERVERS:
         return own
     return {seed: {**row, "usd": rent(arm.place, row["seconds"])} for seed, row in own.items()}
@@ -246,15 +246,15 @@ def money_of(arm: TestbedArm, rows: Rows) -> float | None:
     target, own = target_of(arm.work, rows), kept(server(arm.work, arm.money), rows)
     if target is None or len(own) < len(SEEDS):
         return None
-    return float(np.mean([at_server(one, target, arm.account).usd for one in own.values()]))
+    return float(np.mean([at_server(run, target, arm.account).usd for run in own.values()]))
 
 
 def recorded(work: WorkName, rows: Rows) -> list[list[RoundReport]] | None:
     found = [rows.get(key_of(arm, PILOT_SEED)) for arm in recorded_arms(work)]
-    if any(one is None for one in found):
+    if any(run is None for run in found):
         return None
     return [
-        [RoundReport.model_validate(report) for report in one["rounds"]] for one in found if one is not None
+        [RoundReport.model_validate(report) for report in run["rounds"]] for run in found if run is not None
     ]
 
 

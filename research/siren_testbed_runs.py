@@ -124,9 +124,9 @@ def run(job: JobSpec) -> dict[str, Any]:
         "losses": losses,
         "seconds": seconds[: len(losses)],
         "usd": usd[: len(losses)],
-        "functions": [one.actors for one in rounds],
-        "memory_mb": [one.memory_mb for one in rounds],
-        "rounds": [one.model_dump(mode="json") for one in rounds],
+        "functions": [report.actors for report in rounds],
+        "memory_mb": [report.memory_mb for report in rounds],
+        "rounds": [report.model_dump(mode="json") for report in rounds],
     }
 
 
@@ -142,9 +142,9 @@ def by_library(arm: TestbedArm, seed: int) -> dict[str, Any]:
     def rows_of(count: int, *, held_out: bool) -> tuple[Any, Any]:
         rows = read_rows(library.store(), manifest.ranges(0, count, held_out=held_out))
         assert isinstance(rows.features, SparseFeatures)
-        found = rows.features
+        features = rows.features
         return csr_matrix(
-            (found.values, found.places, found.offsets), (len(rows), manifest.width)
+            (features.values, features.places, features.offsets), (len(rows), manifest.width)
         ), rows.targets
 
     x, y = rows_of(manifest.rows, held_out=False)
@@ -167,7 +167,7 @@ def by_library(arm: TestbedArm, seed: int) -> dict[str, Any]:
         return {"losses": losses, "seconds": seconds, "usd": rent(SERVERS[0], seconds), "rate": learning_rate}
 
     pilots = [learned(PILOT_SEED, rate) for rate in LIBRARY_RATES]
-    best = min(pilots, key=lambda one: float(one["losses"][WORKS[arm.work].usual_epochs - 1]))
+    best = min(pilots, key=lambda pilot: float(pilot["losses"][WORKS[arm.work].usual_epochs - 1]))
     return learned(seed, best["rate"])
 
 

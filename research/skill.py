@@ -56,8 +56,8 @@ def spans(data: Path, meter: Meter, name: str = "pilots") -> dict[str, Span]:
             if meter == "training" and not all(map(_begins_with_round_1, rows)):
                 continue
             found[setting.environment] = Span(
-                tuple(_untrained(one, meter) for one in rows),
-                float(np.mean([_reference(one, meter) for one in rows])),
+                tuple(_untrained(row, meter) for row in rows),
+                float(np.mean([_reference(row, meter) for row in rows])),
             )
     return found
 
@@ -85,11 +85,11 @@ def _reference(rows: Sequence[Row], meter: Meter) -> float:
 
 def first_readings(runs: Iterable[tuple[str, Sequence[Row]]]) -> dict[str, list[float]]:
     """The first training returns of these runs by environment: those of policies that are next to untrained."""
-    found: dict[str, list[float]] = {}
+    readings: dict[str, list[float]] = {}
     for environment, rows in runs:
         if any(row["kind"] == "round" and row.get("episodes") for row in rows):
-            found.setdefault(environment, []).append(_untrained(rows, "training"))
-    return found
+            readings.setdefault(environment, []).append(_untrained(rows, "training"))
+    return readings
 
 
 def target_rows(
@@ -125,9 +125,9 @@ def target_rows(
 
 def add_skill(verdicts: Iterable[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
     """Begin the reason of each verdict about a target with what is known against that target."""
-    for one in verdicts:
-        claim = one.get("asked", {})
-        if claim.get("until") != "target" or one["verdict"] == "open":
+    for verdict in verdicts:
+        claim = verdict.get("asked", {})
+        if claim.get("until") != "target" or verdict["verdict"] == "open":
             continue
         here = [
             row
@@ -136,8 +136,8 @@ def add_skill(verdicts: Iterable[dict[str, Any]], rows: Sequence[dict[str, Any]]
             and row["meter"] == claim["meter"]
             and not row["skilled"]
         ]
-        turns, rest = _parted(one["reason"])
-        one["reason"] = " ".join(filter(None, (turns, *_doubts(here), rest)))
+        turns, rest = _parted(verdict["reason"])
+        verdict["reason"] = " ".join(filter(None, (turns, *_doubts(here), rest)))
 
 
 def _parted(reason: str) -> tuple[str, str]:

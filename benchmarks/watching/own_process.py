@@ -33,5 +33,5 @@ def measured(module: str, *arguments: object) -> dict[str, float]:
         shutil.rmtree(folder, ignore_errors=True)
     if done.returncode:
         raise RuntimeError(f"{module} could not be measured:\n{done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return answer

@@ -53,27 +53,27 @@ async (address) => {
 
 def _weighed(cdp: CDPSession, url: str) -> dict[str, float]:
     """Counts what comes over the wire from now on."""
-    found = {"weight_kb": 0.0, "static_kb": 0.0, "other_hosts": 0.0}
+    weights = {"weight_kb": 0.0, "static_kb": 0.0, "other_hosts": 0.0}
     kinds: dict[str, str] = {}
 
     def begun(event: dict[str, Any]) -> None:
         kinds[event["requestId"]] = event.get("type", "")
         requested = event["request"]["url"]
-        found["other_hosts"] += not requested.startswith((url, url.replace("http", "ws"), "data:", "blob:"))
+        weights["other_hosts"] += not requested.startswith((url, url.replace("http", "ws"), "data:", "blob:"))
 
     def ended(event: dict[str, Any]) -> None:
         if kinds.get(event["requestId"]) != "Font":
-            found["weight_kb"] += event["encodedDataLength"] / 1000
-            found["static_kb"] += event["encodedDataLength"] / 1000
+            weights["weight_kb"] += event["encodedDataLength"] / 1000
+            weights["static_kb"] += event["encodedDataLength"] / 1000
 
     def framed(event: dict[str, Any]) -> None:
-        found["weight_kb"] += len(event["response"]["payloadData"]) / 1000
+        weights["weight_kb"] += len(event["response"]["payloadData"]) / 1000
 
     cdp.on("Network.requestWillBeSent", begun)
     cdp.on("Network.loadingFinished", ended)
     cdp.on("Network.webSocketFrameReceived", framed)
     cdp.send("Network.enable")
-    return found
+    return weights
 
 
 def _streamed(page: Page, watched: Watched, rounds: int, rate: int, seconds: int) -> list[float]:

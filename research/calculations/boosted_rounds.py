@@ -62,14 +62,14 @@ _CLAIMS = {
 
 def seed_difference(rows: Sequence[Row], read: Callable[[Sequence[Row], int], float | None]) -> float | None:
     """The mean over boosted rounds of what they differ by from floor rounds at most three rounds away."""
-    found = []
+    gaps = []
     for place, row in enumerate(rows):
         near = range(max(0, place - _NEAR), min(len(rows), place + _NEAR + 1))
         floors = [one for i in near if rows[i]["actors"] <= _FLOOR and (one := read(rows, i)) is not None]
         own = read(rows, place)
         if row["actors"] > _FLOOR and own is not None and floors:
-            found.append(own - float(np.mean(floors)))
-    return float(np.mean(found)) if found else None
+            gaps.append(own - float(np.mean(floors)))
+    return float(np.mean(gaps)) if gaps else None
 
 
 class BoostedFinding(NamedTuple):
@@ -99,18 +99,18 @@ def finding(recipe: str, environment: str, what: str, values: Sequence[float]) -
 def judged(found: Sequence[BoostedFinding]) -> list[Statement]:
     """What is said of each, among so many: p values are Holm's."""
     statements = []
-    for one, p_value in zip(found, holm([one.p_value for one in found]), strict=True):
-        alone = one.p_value <= _SIGNIFICANT and one.seeds >= ENOUGH_SEEDS
+    for difference, p_value in zip(found, holm([difference.p_value for difference in found]), strict=True):
+        alone = difference.p_value <= _SIGNIFICANT and difference.seeds >= ENOUGH_SEEDS
         holds = alone and p_value <= _SIGNIFICANT
-        kind = "ratio" if "ratio" in one.what else "difference"
-        value, low, high = (f"{number:.2f}".replace("-", "−") for number in one.interval)
+        kind = "ratio" if "ratio" in difference.what else "difference"
+        value, low, high = (f"{number:.2f}".replace("-", "−") for number in difference.interval)
         reason = f"The {kind} is {value} [{low}, {high}]."
         if alone and not holds:
             reason += f" Alone it would hold; among {len(found)} claims its p value is {p_value:.2g}."
         statements.append(
             Statement(
-                f"On {one.environment} ({one.recipe}) {_CLAIMS[one.what]} that of floor rounds.",
-                "holds" if holds else f"not decided by {one.seeds} seeds",
+                f"On {difference.environment} ({difference.recipe}) {_CLAIMS[difference.what]} that of floor rounds.",
+                "holds" if holds else f"not decided by {difference.seeds} seeds",
                 reason,
                 "learned",
             )
@@ -133,7 +133,7 @@ def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
         for environment in sorted({one for one, _ in runs}):
             for what, read in _FIGURES.items():
                 values = [seed_difference(rows, read) for one, rows in runs if one == environment]
-                known = [one for one in values if one is not None]
+                known = [value for value in values if value is not None]
                 if len(known) >= _LEAST_SEEDS:
                     found.append(finding(recipe, environment, what, known))
     columns = ("recipe", "environment", "what", "seeds", "boosted against floor", "95 % from", "to")
@@ -143,7 +143,7 @@ def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
         " each row as if it were the only one."
     )
     table = ResultTable("A boosted round beside its neighbours", columns, rows, note)
-    return [table] if rows else [], judged([one for one in found if one.what in _CLAIMS])
+    return [table] if rows else [], judged([difference for difference in found if difference.what in _CLAIMS])
 
 
 CALCULATION = Calculation(

@@ -17,18 +17,18 @@ def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
         for workload in (HOPPER, QBERT):
             totals = []
             for actors in _ACTORS:
-                found = timed(rounds_of(workload, actors, 2), place_of(target), quick=quick)
-                first = [max(call.startup_s for call in one.done if call.round_no == 1) for one in found]
-                last = [one.rounds[-1] for one in found]
+                runs = timed(rounds_of(workload, actors, 2), place_of(target), quick=quick)
+                first = [max(call.startup_s for call in one.done if call.round_no == 1) for one in runs]
+                last = [retimed.rounds[-1] for retimed in runs]
                 run_s = [
-                    max(call.run_s for call in one.done if call.kind == "rollout" and call.round_no == 2)
-                    for one in found
+                    max(call.run_s for call in retimed.done if call.kind == "rollout" and call.round_no == 2)
+                    for retimed in runs
                 ]
                 update_s = [
-                    sum(call.run_s for call in one.done if call.kind == "update" and call.round_no == 2)
-                    for one in found
+                    sum(call.run_s for call in retimed.done if call.kind == "update" and call.round_no == 2)
+                    for retimed in runs
                 ]
-                totals.append(float(np.median([one.total_s for one in last])))
+                totals.append(float(np.median([retimed.total_s for retimed in last])))
                 rest = totals[-1] - float(np.median(run_s)) - float(np.median(update_s))
                 rows.append(
                     (

@@ -17,16 +17,16 @@ def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
         for workload in (HOPPER, QBERT):
             times = {}
             for memory_mb in _SIZES:
-                found = timed(rounds_of(workload, 16, 2, memory_mb=memory_mb), place_of(target), quick=quick)
+                runs = timed(rounds_of(workload, 16, 2, memory_mb=memory_mb), place_of(target), quick=quick)
                 seconds = [
                     call.run_s
-                    for one in found
-                    for call in one.done
+                    for retimed in runs
+                    for call in retimed.done
                     if call.kind == "rollout" and call.round_no == 2
                 ]
                 dollars = [
                     sum(line.picodollars for line in one.bill.lines if line.category == "rollout") / 10**12
-                    for one in found
+                    for one in runs
                 ]
                 times[memory_mb] = float(np.median(seconds))
                 rows.append(

@@ -20,8 +20,8 @@ def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
         for workload in (HOPPER, QBERT):
             middles, bodies = [], []
             for actors in _GROUPS[:2] if quick else _GROUPS:
-                found = timed(rounds_of(workload, actors), place_of(target), quick=quick)
-                rollouts = [[call for call in one.done if call.kind == "rollout"] for one in found]
+                runs = timed(rounds_of(workload, actors), place_of(target), quick=quick)
+                rollouts = [[call for call in retimed.done if call.kind == "rollout"] for retimed in runs]
                 bodies.append(float(np.median([max(call.run_s for call in some) for some in rollouts])))
                 middles.append(
                     float(np.median([max(call.run_s + call.startup_s for call in some) for some in rollouts]))

@@ -18,8 +18,8 @@ _PAIRS = (("functions_paper", "cluster_paper"), ("functions_starling", "cluster_
 
 def _started(target: str, *, quick: bool) -> list[float]:
     """Seconds from the order until the last of 16 actors has started, over seeds of the cloud."""
-    found = timed(rounds_of(HOPPER, _ACTORS), place_of(target), quick=quick)
-    return [max(call.startup_s for call in one.done if call.kind == "rollout") for one in found]
+    runs = timed(rounds_of(HOPPER, _ACTORS), place_of(target), quick=quick)
+    return [max(call.startup_s for call in retimed.done if call.kind == "rollout") for retimed in runs]
 
 
 def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
@@ -30,7 +30,7 @@ def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
             low, middle, high = (float(one) for one in np.quantile(seconds, [0.1, 0.5, 0.9]))
             starts.append((PRICING_TARGETS[target].title, low, middle, high))
         several = retime(rounds_of(HOPPER, _ACTORS, 4), place_of(machines), seed=0)
-        round_s = float(np.median([one.total_s for one in several.rounds[1:]]))
+        round_s = float(np.median([round_.total_s for round_ in several.rounds[1:]]))
         wait_s = float(np.median(starts_s[machines]))
         hourly = several.bill.picodollars / 10**12 / several.time_s * 3600
         rounds.append(

@@ -180,7 +180,7 @@ def _over_budgets(
     draws: Sequence[tuple[str | float, ...]],
 ) -> Statement:
     settings = [one for one in SETTINGS if one.load == load]
-    x, y = (np.array([of[one] for one in settings]).T for of in (ours, theirs))
+    x, y = (np.array([of[setting] for setting in settings]).T for of in (ours, theirs))
     interval = paired_bootstrap(x, y)
     word, why = judge(interval, 1.0, len(seeds), less=True)
     ending = f"{100 * load:.0f} % load"

@@ -77,8 +77,8 @@ def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
 
 
 def _finals(arm: DescentArm, seeds: Sequence[int], rows: Rows, name: str = "") -> list[float]:
-    found = kept(arm, rows)
-    return [float(found[seed][name] if name else found[seed]["losses"][-1]) for seed in seeds]
+    rows_kept = kept(arm, rows)
+    return [float(rows_kept[seed][name] if name else rows_kept[seed]["losses"][-1]) for seed in seeds]
 
 
 def _seeds(arms: Sequence[DescentArm], rows: Rows) -> list[int]:
@@ -150,20 +150,20 @@ def _change(interval: Interval) -> str:
 
 
 def _arms(rows: Rows) -> ResultTable:
-    found: list[tuple[str | float, ...]] = []
+    table_rows: list[tuple[str | float, ...]] = []
     for arm in ARMS:
         own = kept(arm, rows)
         rate = rate_of(arm, rows)
         if not own or rate is None:
             continue
-        losses = [one["losses"][-1] for one in own.values()]
+        losses = [row["losses"][-1] for row in own.values()]
         means = [
-            float(np.mean([one[name] for one in own.values()])) for name in ("pushed_bytes", "seconds", "usd")
+            float(np.mean([row[name] for row in own.values()])) for name in ("pushed_bytes", "seconds", "usd")
         ]
-        found.append(
+        table_rows.append(
             (
                 arm.data, _titled(arm), arm.functions, rate, float(np.median(losses)), min(losses), max(losses),
-                means[0] / 1e6, max(one["staleness"] for one in own.values()), means[1], means[2], len(own),
+                means[0] / 1e6, max(row["staleness"] for row in own.values()), means[1], means[2], len(own),
             )
         )  # fmt: skip
     return ResultTable(
@@ -172,7 +172,7 @@ def _arms(rows: Rows) -> ResultTable:
             *("data", "loop", "functions", "rate", "loss, median", "least", "most"),
             *("MB pushed", "oldest push, versions", "seconds", "$", "seeds"),
         ),
-        tuple(found),
+        tuple(table_rows),
         "Digits: logistic regression, 10 epochs in calls of 8 rows. Flights: click-through, 2 epochs in calls of two"
         " steps of 256 rows. Simulated Lambda functions of 1,024 MB and a learner function, or one c5.4xlarge.",
     )

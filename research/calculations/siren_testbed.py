@@ -60,24 +60,24 @@ def _pairs(arm: TestbedArm, rows: Rows) -> tuple[list[TrainingEnd], list[Trainin
     if target is None or money_usd is None:
         return [], []
     seeds = sorted(set(ours) & set(theirs))
-    found = [reached(ours[seed], target) for seed in seeds]
+    ends = [reached(ours[seed], target) for seed in seeds]
     # What costs more than the server's bill is not what the money buys.
     within = [
-        TrainingEnd(one.epochs, one.seconds, one.usd, reached=one.reached and one.usd <= money_usd)
-        for one in found
+        TrainingEnd(run.epochs, run.seconds, run.usd, reached=run.reached and run.usd <= money_usd)
+        for run in ends
     ]
     return within, [at_server(theirs[seed], target, arm.account) for seed in seeds]
 
 
-def _counted(found: Sequence[TrainingEnd]) -> list[float]:
+def _counted(runs: Sequence[TrainingEnd]) -> list[float]:
     """Return seconds to the loss. A training that did not get there, or not for its money, counts twice."""
-    return [one.seconds * (1.0 if one.reached else _TWICE) for one in found]
+    return [run.seconds * (1.0 if run.reached else _TWICE) for run in runs]
 
 
 def _sooner(interval: Interval, seeds: int, ours: Sequence[TrainingEnd]) -> tuple[str, str]:
     """Judge whether the agent is sooner. It is not where half of its trainings or fewer get there for the money."""
     word, why = judge(interval, 1.0, seeds, less=True)
-    if word == "holds" and 2 * sum(one.reached for one in ours) <= len(ours):
+    if word == "holds" and 2 * sum(run.reached for run in ours) <= len(ours):
         return "does not hold", "Too few of its trainings get there."
     return word, why
 
@@ -99,7 +99,7 @@ def _against(arm: TestbedArm, rows: Rows) -> Statement:
         return Statement(claim, "open", "Its runs are missing.", "assumed timing")
     interval = paired_bootstrap(np.array(_counted(ours))[:, None], np.array(_counted(theirs))[:, None])
     word, why = _sooner(interval, len(ours), ours)
-    got = sum(one.reached for one in ours)
+    got = sum(run.reached for run in ours)
     reason = (
         f"{_change(interval)}; {_got(got, len(ours))}. {_best_fixed(arm.work, money_usd, ours, rows)} {why}"
     )
@@ -109,18 +109,18 @@ def _against(arm: TestbedArm, rows: Rows) -> Statement:
 def _best_fixed(work: WorkName, money_usd: float | None, ours: Sequence[TrainingEnd], rows: Rows) -> str:
     """Return a sentence on the quickest fixed functions of those tried that always got there for the money."""
     target = target_of(work, rows)
-    found: list[tuple[float, float, str]] = []
+    candidates: list[tuple[float, float, str]] = []
     for arm in fixed_arms(work):
         own = [reached(row, target) for row in kept(arm, rows).values()] if target is not None else []
-        if own and money_usd is not None and all(one.reached and one.usd <= money_usd for one in own):
+        if own and money_usd is not None and all(run.reached and run.usd <= money_usd for run in own):
             seconds, usd = (
-                float(np.mean([getattr(one, part) for one in own])) for part in ("seconds", "usd")
+                float(np.mean([getattr(run, part) for run in own])) for part in ("seconds", "usd")
             )
-            found.append((seconds, usd, arm.name))
-    if not found:
+            candidates.append((seconds, usd, arm.name))
+    if not candidates:
         return ""
-    seconds, usd, name = min(found)
-    agent_s = float(np.mean([one.seconds for one in ours]))
+    seconds, usd, name = min(candidates)
+    agent_s = float(np.mean([run.seconds for run in ours]))
     return f"The agent takes {agent_s:.3g} s; {name}, fixed, take {seconds:.3g} s and ${usd:.2g}."
 
 
@@ -136,8 +136,8 @@ def _at_all(account: Account, rows: Rows) -> Statement:
         return Statement(claim, "open", "Its runs are missing.", "assumed timing")
     ours, theirs = (np.array([_counted(pair[side])[:seeds] for pair in pairs]).T for side in (0, 1))
     interval = paired_bootstrap(ours, theirs)
-    word, why = _sooner(interval, seeds, [one for mine, _ in pairs for one in mine])
-    got, of = sum(one.reached for mine, _ in pairs for one in mine), sum(len(mine) for mine, _ in pairs)
+    word, why = _sooner(interval, seeds, [run for mine, _ in pairs for run in mine])
+    got, of = sum(run.reached for mine, _ in pairs for run in mine), sum(len(mine) for mine, _ in pairs)
     beside = (
         f" For {len(cannot)} of {len(arms)} bills no functions get there; they are left out."
         if cannot
@@ -166,7 +166,7 @@ def _against_library(rows: Rows) -> Statement:
     )
     word, why = _sooner(interval, len(theirs), ours)
     running, own_s = (
-        float(np.mean([one.seconds for one in arm])) for arm in (map(without_start, theirs), ours)
+        float(np.mean([run.seconds for run in arm])) for arm in (map(without_start, theirs), ours)
     )
     after = f"Without its start it takes {running:.3g} s; the agent takes {own_s:.3g} s."
     return Statement(claim, word, f"{_change(interval)}. {after} {why}".strip(), "assumed timing")
@@ -201,22 +201,22 @@ def _shown(works: Sequence[WorkName], rows: Rows) -> list[tuple[WorkName, str, s
 
 
 def _times(works: Sequence[WorkName], rows: Rows) -> ResultTable:
-    found: list[tuple[str | float, ...]] = []
+    table_rows: list[tuple[str | float, ...]] = []
     for work, kind, name, own in _shown(works, rows):
-        seconds, usd = (float(np.mean([getattr(one, part) for one in own])) for part in ("seconds", "usd"))
+        seconds, usd = (float(np.mean([getattr(run, part) for run in own])) for part in ("seconds", "usd"))
         running: tuple[str | float, ...] = ("", "")
         if kind in ("servers", "scikit-learn"):
-            warm = [without_start(one) for one in own]
+            warm = [without_start(run) for run in own]
             running = tuple(
-                float(np.mean([getattr(one, part) for one in warm])) for part in ("seconds", "usd")
+                float(np.mean([getattr(run, part) for run in warm])) for part in ("seconds", "usd")
             )
-        epochs = float(np.mean([one.epochs for one in own]))
-        got = f"{sum(one.reached for one in own)} of {len(own)}"
-        found.append((_TITLES[work], name, seconds, usd, *running, epochs, got))
+        epochs = float(np.mean([run.epochs for run in own]))
+        got = f"{sum(run.reached for run in own)} of {len(own)}"
+        table_rows.append((_TITLES[work], name, seconds, usd, *running, epochs, got))
     return ResultTable(
         "Time and dollars to the loss",
         ("training", "arm", "seconds", "$", "seconds, running", "$, running", "epochs", "reached"),
-        tuple(found),
+        tuple(table_rows),
         "With the start of machines and functions; beside it, where it is a server, without its start. The loss is"
         f" {100 * (MORE - 1):.0f} % above that of an {SERVERS[0]} after "
         + " and ".join(f"{work.usual_epochs} epochs of {name}" for name, work in WORKS.items())
@@ -228,8 +228,8 @@ def _figure(works: Sequence[WorkName], rows: Rows) -> ResultTable:
     found = [
         (
             f"{work}: {kind}",
-            1000 * float(np.mean([one.usd for one in own])),
-            float(np.mean([one.seconds for one in own])),
+            1000 * float(np.mean([run.usd for run in own])),
+            float(np.mean([run.seconds for run in own])),
         )
         for work, kind, _, own in _shown(works, rows)
         if kind != "scikit-learn"
@@ -245,19 +245,19 @@ def _figure(works: Sequence[WorkName], rows: Rows) -> ResultTable:
 
 def _learning(works: Sequence[WorkName], rows: Rows) -> ResultTable:
     """Return the scores of agents while they rehearse, means over seeds."""
-    found: list[tuple[str | float, ...]] = []
+    points: list[tuple[str | float, ...]] = []
     for work in works:
         for arm in agent_arms(work):
             own = [row["scores"] for row in kept(arm, rows).values()]
             if own and arm.account == "started":
                 means = np.mean(np.array(own), axis=0)
-                found += [
-                    (f"{work}, {arm.money}", 200 * (at + 1), float(one)) for at, one in enumerate(means)
+                points += [
+                    (f"{work}, {arm.money}", 200 * (at + 1), float(mean)) for at, mean in enumerate(means)
                 ]
     return ResultTable(
         "The agent's score over its rehearsals",
         ("agent for", "rehearsals", "score"),
-        tuple(found),
+        tuple(points),
         "Means of 200 rehearsals and of all seeds. A score is in usual epochs: the time of all epochs, and what is"
         " added or taken away at the end.",
         drawn=("rehearsals", "score"),

@@ -43,13 +43,13 @@ def shown_by(runs: Sequence[ShortRun]) -> tuple[str, ...]:
     """Return for each feature whether one of a loop's runs, one on-policy and one off-policy, shows it."""
     rounds = [report for run in runs for report in run.rounds]
     gradients = [report.gradients for report in rounds if report.gradients is not None]
-    found = (
-        any(one.staleness_most >= 1 for one in gradients),
+    signs = (
+        any(gradient.staleness_most >= 1 for gradient in gradients),
         any(len({report.actors for report in run.rounds}) > 1 for run in runs),
         all(run.whole for run in runs),
         any(run.gradients_picodollars > 0 for run in runs),
     )
-    return tuple(SHOWN if one else NOT_SHOWN for one in found)
+    return tuple(SHOWN if shown else NOT_SHOWN for shown in signs)
 
 
 def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
@@ -108,7 +108,7 @@ def _run(loop: dict[str, Any], algorithm: str) -> ShortRun:
     return ShortRun(
         [event.report for event in events if isinstance(event, RoundFinished)],
         any(isinstance(event, Stopped) and event.reason_code == "rounds" for event in events),
-        sum(paid.get(one.id, 0) for one in gradients),
+        sum(paid.get(gradient.id, 0) for gradient in gradients),
     )
 
 

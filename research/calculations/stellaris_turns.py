@@ -143,8 +143,8 @@ def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     ]
 
 
-def _statement(what: str, found: Ratios) -> Statement:
-    waiting, flowing = found[1], found[3]
+def _statement(what: str, measured: Ratios) -> Statement:
+    waiting, flowing = measured[1], measured[3]
     return Statement(
         f"{what} would bring the paper's {_PAPERS_TIME} of its baseline's time.",
         "holds" if waiting <= _PAPERS_TIME else "does not hold",

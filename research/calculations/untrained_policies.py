@@ -58,7 +58,7 @@ def run_missing() -> None:
     """Play what is missing. Each policy is stored as a row, so that it goes on where it was stopped."""
     ROWS.parent.mkdir(parents=True, exist_ok=True)
     there = {(row["environment"], row["seed"]) for row in rows()}
-    for environment in sorted({one.environment for one in targets_in_use()}):
+    for environment in sorted({target.environment for target in targets_in_use()}):
         for seed in SEEDS:
             if (environment, seed) not in there:
                 with ROWS.open("a") as file:
@@ -69,9 +69,9 @@ def _row(environment: str, seed: int) -> dict[str, Any]:
     spec, episodes = spec_of(environment, seed), EPISODES * READINGS
     first = 2_000_000_000 + seed * 10_000
     evaluated, _ = untrained_returns(spec, list(range(first, first + episodes)))
-    found = {"evaluation": evaluated, "training": drawn_returns(spec, episodes)}
+    by_meter = {"evaluation": evaluated, "training": drawn_returns(spec, episodes)}
     return {"environment": environment, "seed": seed} | {
-        meter: [round(one, 3) for one in returns] for meter, returns in found.items()
+        meter: [round(one, 3) for one in returns] for meter, returns in by_meter.items()
     }
 
 

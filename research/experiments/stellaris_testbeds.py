@@ -58,10 +58,10 @@ _PLACES = {"stellaris_gpu": _GPU, "stellaris_hpc": _HPC, "stellaris_ours": _OURS
 
 def _claims() -> tuple[Higher | NotWorse | Cheaper, ...]:
     """The primary one is at the largest testbed: the most learners, so the most that is stale."""
-    found: list[Higher | NotWorse | Cheaper] = []
+    claims: list[Higher | NotWorse | Cheaper] = []
     for arm, place in _PLACES.items():
         against = (_AS_MANY if arm == "stellaris_hpc" else "synchronous_40",)
-        found += [
+        claims += [
             Higher(
                 arm=arm,
                 against=against,
@@ -75,7 +75,7 @@ def _claims() -> tuple[Higher | NotWorse | Cheaper, ...]:
             ("synchronous_10", "−31 % cost against PPO, by one hourly rate: as much of the time.", 0.69),
             (against[0], "", None),
         ):
-            found += [
+            claims += [
                 Cheaper(
                     arm=arm,
                     at=place,
@@ -91,7 +91,7 @@ def _claims() -> tuple[Higher | NotWorse | Cheaper, ...]:
                 )
                 for measure in ("seconds", "dollars")
             ]
-    return tuple(found)
+    return tuple(claims)
 
 
 EXPERIMENT = Experiment(

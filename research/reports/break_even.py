@@ -96,13 +96,13 @@ def _sample_sentence(ours: PricedRun, theirs: PricedRun, place: TimingPlace, goa
         changed = with_update(place, gpu_mlp=slower)
         ratios.append(usual_round_s(ours, changed) / usual_round_s(theirs, changed))
     turns = [
-        f"{goal:g} at {np.interp(-goal, [-one for one in ratios], _SAMPLE_US):.0f} µs"
+        f"{goal:g} at {np.interp(-goal, [-ratio for ratio in ratios], _SAMPLE_US):.0f} µs"
         if goal >= min(ratios)
         else f"{goal:g} not even at {_SAMPLE_US[-1]:.0f} µs"
         for goal in goals
     ]
     core = place.stack.update.mlp
-    macs = max(task.work(1).macs for one in ours.schedules(ours.rounds) for task in one.tasks)
+    macs = max(task.work(1).macs for schedule in ours.schedules(ours.rounds) for task in schedule.tasks)
     core_us, gpu_us = (
         one.per_sample_us.value + macs * 1e-6 * one.us_per_million_macs.value for one in (core, gpu)
     )
@@ -116,8 +116,8 @@ def _gradients(run: PricedRun) -> bool:
     """Whether it computed gradients on the learner's machine."""
     return any(
         (task.kind, task.where) == ("gradient", "learner")
-        for one in run.schedules(run.rounds)
-        for task in one.tasks
+        for schedule in run.schedules(run.rounds)
+        for task in schedule.tasks
     )
 
 
@@ -133,12 +133,12 @@ def with_update(place: TimingPlace, **changes: object) -> TimingPlace:
 
 
 def _timed(run: PricedRun, place: TimingPlace) -> list[RetimedRun]:
-    return [retime(one, place, seed=CLOUD_SEED) for one in run.schedules(run.rounds)]
+    return [retime(schedule, place, seed=CLOUD_SEED) for schedule in run.schedules(run.rounds)]
 
 
 def usual_round_s(run: PricedRun, place: TimingPlace) -> float:
     """The seconds of a usual round: one after those that learn from what was sampled while machines started."""
-    rounds = [one.total_s for part in _timed(run, place) for one in part.rounds]
+    rounds = [report.total_s for part in _timed(run, place) for report in part.rounds]
     return float(np.mean(rounds[_SETTLING_ROUNDS:] or rounds))
 
 

@@ -67,20 +67,20 @@ def parts_sentence(ours: Sequence[RunOutcome], theirs: Sequence[RunOutcome]) -> 
     """
     rows = [row for row in _later_rounds(ours) if row.get("gradients")]
     steps = [row for row in _later_rounds(theirs) if row.get("minibatches")]
-    if not rows or not steps or any(_loop_of(one) != "synchronous" for one in theirs):
+    if not rows or not steps or any(_loop_of(run) != "synchronous" for run in theirs):
         return ""
 
     def mean(values: Iterable[float]) -> float:
         return float(np.mean(list(values)))
 
-    found = [row["gradients"] for row in rows]
-    total_s, learning_s = mean(row["total_s"] for row in rows), mean(one["learning_s"] for one in found)
-    gradients, versions = mean(one["gradients"] for one in found), mean(one["steps"] for one in found)
+    parts = [row["gradients"] for row in rows]
+    total_s, learning_s = mean(row["total_s"] for row in rows), mean(part["learning_s"] for part in parts)
+    gradients, versions = mean(part["gradients"] for part in parts), mean(part["steps"] for part in parts)
     at_once = (
-        mean(one["learners_busy"] * row["total_s"] for one, row in zip(found, rows, strict=True)) / learning_s
+        mean(one["learners_busy"] * row["total_s"] for one, row in zip(parts, rows, strict=True)) / learning_s
     )
     each_s = at_once * learning_s / gradients
-    learners = mean(one["learners"] for one in found)
+    learners = mean(part["learners"] for part in parts)
     step_s = mean(row["update_s"] / row["minibatches"] for row in steps)
     return (
         f"In {learning_s:.2f} of its round's {total_s:.2f} s learners work: {gradients:.0f} gradients of"
@@ -120,7 +120,7 @@ def _later_rounds(outcomes: Sequence[RunOutcome]) -> list[Row]:
 def judge_seconds(claim: Sooner, summaries: Sequence[Summary]) -> Judgement:
     """The ratio of times, paired by the seeds that are complete on both sides in every environment."""
     (against,) = claim.against
-    found = {(one.arm, one.environment): one.done for one in summaries}
+    found = {(summary.arm, summary.environment): summary.done for summary in summaries}
     sides = [
         [
             {one.cell.seed: virtual_seconds(one, startup=claim.startup) for one in found.get((arm, name), ())}

@@ -76,7 +76,7 @@ class CostComparisons:
         p_value = paired_p_value(ours, theirs, compare="ratio")
         more = {
             "over_environments": _as_drawn(ours, theirs, "ratio"),
-            "variants": [one.as_dict() for one in variants],
+            "variants": [variant.as_dict() for variant in variants],
             "startup_shares": self._startup_shares(claim, pairs),
         }
         return Judgement(interval, seeds, against, word, why, reached, p_value, claim.alike, more)
@@ -90,7 +90,7 @@ class CostComparisons:
 
     def _variants(self, claim: Cheaper, opponents: Mapping[int, str], usual: Interval) -> list[ClaimVariant]:
         """The claim by other accounts. The papers' formulas know no start, so that nothing of it can be left out."""
-        found = []
+        variants = []
         for name, words, account, begin in _VARIANTS:
             if (claim.accounting == "paper" and account == "no_startup") or (begin and claim.until == "end"):
                 continue
@@ -98,8 +98,8 @@ class CostComparisons:
             interval = paired_bootstrap(*_counted(spent, observed), compare="ratio")
             turned = not claim.alike and (interval.value < 1.0) != (usual.value < 1.0)
             word, _ = _amounts_verdict(claim, spent, observed)
-            found.append(ClaimVariant(name, words, interval, word, turned))
-        return found
+            variants.append(ClaimVariant(name, words, interval, word, turned))
+        return variants
 
     def _startup_shares(self, claim: Cheaper, pairs: Sequence[Sequence[SeedPair]]) -> list[float]:
         """What share of ours and of theirs is start-up, by the claim's measure: the mean of all pairs."""
@@ -125,7 +125,7 @@ class CostComparisons:
         p_value = paired_p_value(ours, theirs, compare="difference")
         more = {
             "over_environments": _as_drawn(ours, theirs, "difference"),
-            "variants": [one.as_dict() for one in variants],
+            "variants": [variant.as_dict() for variant in variants],
             "startup_shares": self._bill_shares(claim, opponents),
         }
         against = _most_often(opponents)
@@ -135,7 +135,7 @@ class CostComparisons:
         self, claim: Better, opponents: Mapping[int, str], usual: Interval
     ) -> list[ClaimVariant]:
         """The claim at other bills, by which the same money buys other rounds of each side."""
-        found = []
+        variants = []
         for name, words, account, begin in _VARIANTS:
             if begin:  # it has no target to begin with
                 continue
@@ -143,8 +143,8 @@ class CostComparisons:
             interval = paired_bootstrap(ours, theirs, compare="difference")
             turned = not claim.alike and (interval.value > 0.0) != (usual.value > 0.0)
             word, _ = _difference_verdict(claim, ours, theirs)
-            found.append(ClaimVariant(name, words, interval, word, turned))
-        return found
+            variants.append(ClaimVariant(name, words, interval, word, turned))
+        return variants
 
     def _bill_shares(self, claim: Better, opponents: Mapping[int, str]) -> list[float]:
         """What share of the bill for all rounds is start-up, ours and theirs: the mean of all pairs."""
@@ -174,12 +174,12 @@ class CostComparisons:
         return f"To find the best of {len(claim.against)} cost another ${usd:,.2f}, which is on neither side."
 
     def _spent(self, claim: Cheaper, pair: SeedPair, account: Account) -> tuple[float, float]:
-        found = []
+        spent = []
         for run, until, _, pricing_target in pair.sides(claim):
             cost = run.cost(pricing_target, until, account)
             value = cost.seconds if claim.measure == "seconds" else cost.usd
-            found.append(cost.paper_usd if claim.accounting == "paper" else value)
-        return found[0], found[1]
+            spent.append(cost.paper_usd if claim.accounting == "paper" else value)
+        return spent[0], spent[1]
 
     def _all_returns(
         self, claim: Better, opponents: Mapping[int, str], account: Account = "full"

@@ -42,7 +42,7 @@ class CostDraws:
             ratios.append(math.exp(sum(logs) / len(logs)))
         return {
             "draws": draws,
-            "cheaper_in": sum(one < 1.0 for one in ratios),
+            "cheaper_in": sum(ratio < 1.0 for ratio in ratios),
             "ratio_p10": float(np.quantile(ratios, 0.1)),
             "ratio_p90": float(np.quantile(ratios, 0.9)),
             "turned_by": _turned_by(claim, pairs[0]),
@@ -71,8 +71,8 @@ def _turned_by(claim: Cheaper, pairs: Sequence[SeedPair]) -> list[dict[str, Any]
         logs = np.zeros(len(moves))
         for pair in pairs:
             for side, (run, until, seen, _) in enumerate(pair.sides(claim)):
-                found = outcomes_moved(run.replays(until), places[side], moves, CLOUD_SEED)
-                values = [_value(claim, one) * (1 if seen else PENALTY) for one in found]
+                outcomes = outcomes_moved(run.replays(until), places[side], moves, CLOUD_SEED)
+                values = [_value(claim, one) * (1 if seen else PENALTY) for one in outcomes]
                 logs += [math.log(value) * (1 if side == 0 else -1) for value in values]
         return [bool(one < 0.0) for one in logs]
 
@@ -88,5 +88,5 @@ def _drawn(pricing_target: str, draws: int) -> list[TimingPlace]:
     return drawn_places(place_of(pricing_target), draws, CLOUD_SEED)
 
 
-def _value(claim: Cheaper, found: TimeAndCost) -> float:
-    return found.time_s if claim.measure == "seconds" else float(found.picodollars)
+def _value(claim: Cheaper, outcome: TimeAndCost) -> float:
+    return outcome.time_s if claim.measure == "seconds" else float(outcome.picodollars)

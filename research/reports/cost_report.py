@@ -47,14 +47,14 @@ from webapp.comparing.papers.figures import RESULTS
 
 def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summary]) -> Runs:
     """Complete runs with a record of their work, by arm and environment, then by seed."""
-    found: dict[tuple[str, str], dict[int, PricedRun]] = {}
+    priced: dict[tuple[str, str], dict[int, PricedRun]] = {}
     for summary in summaries if experiment.pricing_targets else ():
         for outcome in summary.done:
             file = run_file(experiment, folder, outcome.cell)
             if file.has_work:
-                place = found.setdefault((summary.arm, summary.environment), {})
+                place = priced.setdefault((summary.arm, summary.environment), {})
                 place[outcome.cell.seed] = PricedRun(outcome, file.segments)
-    return found
+    return priced
 
 
 def cost_verdicts(
@@ -71,7 +71,7 @@ def cost_verdicts(
     for place, one in zip(secondary, corrected([alone[place] for place in secondary]), strict=True):
         alone[place] = one
     price = testable_price(RESULTS)
-    found = []
+    verdicts = []
     for claim, judgement in zip(claims, alone, strict=True):
         if price and isinstance(claim, Cheaper | Higher | Better | RanksForks) and is_about_r(claim):
             reason = " ".join(filter(None, (price, judgement.reason)))
@@ -105,8 +105,8 @@ def cost_verdicts(
         said = (late_sentence(claim), part, judgement.reason)
         judgement = replace(judgement, reason=" ".join(filter(None, said)))
         sentence = _sentence(experiment, claim, judgement)
-        found.append(_verdict(sentence, judgement, claim, figures, parts))
-    return found
+        verdicts.append(_verdict(sentence, judgement, claim, figures, parts))
+    return verdicts
 
 
 def late_sentence(claim: Claim) -> str:
@@ -151,9 +151,9 @@ def _declared_seeds(claim: _Judged, summaries: Sequence[Summary]) -> int:
     """Of the claim's environment with the most of them."""
     return max(
         (
-            one.planned
-            for one in summaries
-            if one.arm == claim.arm and one.environment in environments_in(claim)
+            summary.planned
+            for summary in summaries
+            if summary.arm == claim.arm and summary.environment in environments_in(claim)
         ),
         default=0,
     )
@@ -198,12 +198,12 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
     if isinstance(claim, Better):
         return _better_sentence(experiment, claim, judgement)
     if isinstance(claim, Higher):
-        ours, theirs = (experiment.arm(one).title for one in (claim.arm, *claim.against))
+        ours, theirs = (experiment.arm(arm).title for arm in (claim.arm, *claim.against))
         over = ", ".join(claim.environments)
         how = f"{ours} and {theirs} end alike" if claim.alike else f"{ours} ends higher than {theirs}"
         return f"Final return on {over}: {how} (ratio {'1' if claim.alike else 'above 1'})."
     if isinstance(claim, HigherInTime):
-        ours, theirs = (experiment.arm(one).title for one in (claim.arm, *claim.against))
+        ours, theirs = (experiment.arm(arm).title for arm in (claim.arm, *claim.against))
         over = ", ".join(claim.environments)
         how = f"{ours} and {theirs} are alike" if claim.alike else f"{ours} is higher than {theirs}"
         return (
@@ -211,13 +211,13 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
             f" machines: {how} (ratio {'1' if claim.alike else 'above 1'})."
         )
     if isinstance(claim, NotWorse):
-        ours, theirs = (experiment.arm(one).title for one in (claim.arm, claim.against))
+        ours, theirs = (experiment.arm(arm).title for arm in (claim.arm, claim.against))
         return (
             f"{ours} is not worse than {theirs} on {claim.environment}: the ratio of IQMs is at least"
             f" {claim.margin:g}."
         )
     if isinstance(claim, Sooner):
-        ours, theirs = (experiment.arm(one).title for one in (claim.arm, *claim.against))
+        ours, theirs = (experiment.arm(arm).title for arm in (claim.arm, *claim.against))
         over = ", ".join(claim.environments)
         how = f"{ours} and {theirs} take as long" if claim.alike else f"{ours} is done sooner than {theirs}"
         start = "" if claim.startup else ", without the start of machines"
@@ -279,15 +279,15 @@ def _by_environment(
         _judgement(claim.model_copy(update={"environments": (name,)}), comparisons, summaries)
         for name in claim.environments
     ]
-    known = [one.p_value for one in alone if one.p_value is not None]
+    known = [judgement.p_value for judgement in alone if judgement.p_value is not None]
     adjusted = iter(holm(known))
     return [
         {
             "environment": name,
-            **one.as_dict(),
-            "p_holm": next(adjusted) if one.p_value is not None else None,
+            **judgement.as_dict(),
+            "p_holm": next(adjusted) if judgement.p_value is not None else None,
         }
-        for name, one in zip(claim.environments, corrected(alone), strict=True)
+        for name, judgement in zip(claim.environments, corrected(alone), strict=True)
     ]
 
 

@@ -31,10 +31,10 @@ def cost_tables(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
             whole = [run.cost(pricing_target, run.rounds) for run in seeds.values()]
             row |= {
                 "seeds": len(whole),
-                "usd": float(np.mean([one.usd for one in whole])),
-                "seconds": float(np.mean([one.seconds for one in whole])),
-                "paper_usd": float(np.mean([one.paper_usd for one in whole])),
-                "rollouts_share": float(np.mean([one.rollouts_share for one in whole])),
+                "usd": float(np.mean([cost.usd for cost in whole])),
+                "seconds": float(np.mean([cost.seconds for cost in whole])),
+                "paper_usd": float(np.mean([cost.paper_usd for cost in whole])),
+                "rollouts_share": float(np.mean([cost.rollouts_share for cost in whole])),
             }
             if target is not None:
                 row |= _to_target(list(seeds.values()), pricing_target, target, "evaluation")

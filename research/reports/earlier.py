@@ -26,14 +26,14 @@ def add_earlier(name: str, verdicts: Sequence[dict[str, Any]]) -> None:
     """Put the earlier verdict of each claim beside it, where there was one: its word, its interval, and which repairs
     changed it.
     """
-    known = {_key(one["asked"]): one for one in _stored().get(name, [])}
-    for one in verdicts:
-        before = known.get(_key(one["asked"])) if one.get("asked") else None
+    known = {_key(stored["asked"]): stored for stored in _stored().get(name, [])}
+    for verdict in verdicts:
+        before = known.get(_key(verdict["asked"])) if verdict.get("asked") else None
         if before is not None:
-            one["figures"]["earlier"] = {
+            verdict["figures"]["earlier"] = {
                 "verdict": before["verdict"],
                 "interval": before["interval"],
-                "why": changed_by(before, one),
+                "why": changed_by(before, verdict),
             }
 
 
@@ -46,7 +46,7 @@ def changed_by(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     ratio = claim["kind"] in _RATIOS
     # A figure by another rule is between: what is left of the way is made by the other repairs.
     until_first = next(
-        (one["interval"] for one in figures.get("variants", ()) if one["name"] == "begin"), interval
+        (figure["interval"] for figure in figures.get("variants", ()) if figure["name"] == "begin"), interval
     )
     causes = []
     if _moved(interval, until_first, ratio=ratio):
@@ -84,16 +84,16 @@ def _of_the_word(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]
         ("half of its runs", "the rule that an arm which seldom reached the target is not called cheaper"),
         ("at the edge of those tried", "the rule that the best of a grid must lie inside it"),
     )
-    found = [words for part, words in rules if part in now["reason"]]
+    reasons = [words for part, words in rules if part in now["reason"]]
     if now["asked"].get("alike") and before["verdict"] == "holds":
-        found.append("equality, which needs an interval within its margin and not one that contains 1")
+        reasons.append("equality, which needs an interval within its margin and not one that contains 1")
     elif (
-        not found
+        not reasons
         and now["verdict"].startswith("not decided")
         and not before["verdict"].startswith("not decided")
     ):
-        found.append("intervals, which are wider for few seeds")
-    return found
+        reasons.append("intervals, which are wider for few seeds")
+    return reasons
 
 
 def _key(claim: Mapping[str, Any]) -> str:
@@ -105,5 +105,5 @@ def _key(claim: Mapping[str, Any]) -> str:
 
 @cache
 def _stored() -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = json.loads(_PATH.read_text()) if _PATH.exists() else {}
-    return found
+    stored: dict[str, list[dict[str, Any]]] = json.loads(_PATH.read_text()) if _PATH.exists() else {}
+    return stored

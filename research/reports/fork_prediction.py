@@ -21,13 +21,13 @@ Fork = tuple[float, list[float]]
 def forks_of(rows: Sequence[Mapping[str, Any]], *, later: bool = False) -> dict[int, Fork]:
     """By round, where R and both scores are known; `later`: the scores after the branches' further rounds."""
     boosted, plain = ("boosted_later", "plain_later") if later else ("boosted", "plain")
-    found: dict[int, Fork] = {}
+    forks: dict[int, Fork] = {}
     gains: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         if row["kind"] == "fork" and None not in (row["ratio"], row[boosted], row[plain]):
             gains[row["round"]].append(row[boosted] - row[plain])
-            found[row["round"]] = row["ratio"], gains[row["round"]]
-    return found
+            forks[row["round"]] = row["ratio"], gains[row["round"]]
+    return forks
 
 
 def correlation(forks: Mapping[int, Fork]) -> float:
@@ -81,7 +81,7 @@ def judge_forks(
 
 def _within_one(interval: Interval) -> Interval:
     """No correlation is beyond 1."""
-    return Interval(*(min(1.0, max(-1.0, one)) for one in interval))
+    return Interval(*(min(1.0, max(-1.0, bound)) for bound in interval))
 
 
 def gain_reliability(forks: Mapping[int, Fork]) -> float:
@@ -91,10 +91,10 @@ def gain_reliability(forks: Mapping[int, Fork]) -> float:
     groups = [np.array(gains) for _, gains in forks.values() if len(gains) > 1]
     if len(groups) < 2:
         return 0.0
-    within = sum(float(((one - one.mean()) ** 2).sum()) for one in groups)
-    within /= sum(len(one) - 1 for one in groups)
+    within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
+    within /= sum(len(group) - 1 for group in groups)
     grand = np.concatenate(groups).mean()
-    between = sum(len(one) * float((one.mean() - grand) ** 2) for one in groups) / (len(groups) - 1)
+    between = sum(len(group) * float((group.mean() - grand) ** 2) for group in groups) / (len(groups) - 1)
     return max(0.0, 1.0 - within / between) if between > 0 else 0.0
 
 

@@ -42,10 +42,10 @@ class Judgement:
     """Further figures: the interval if environments were drawn, and the claim by other accounts (`ClaimVariant`)."""
 
     def as_dict(self) -> dict[str, Any]:
-        found = asdict(self)
-        more = found.pop("more")
-        del found["alike"]
-        return {**found, "interval": self.interval._asdict() if self.interval else None, **more}
+        document = asdict(self)
+        more = document.pop("more")
+        del document["alike"]
+        return {**document, "interval": self.interval._asdict() if self.interval else None, **more}
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,15 @@ def firmness(word: str, variants: Sequence[ClaimVariant]) -> list[str]:
     def joined(words: Sequence[str]) -> str:
         return ", and ".join(words)
 
-    turned = [one.words for one in variants if one.turned]
-    found = [f"Its sign turns {joined(turned)}."] if turned else []
+    turned = [variant.words for variant in variants if variant.turned]
+    sentences = [f"Its sign turns {joined(turned)}."] if turned else []
     if word in _DECIDED:
-        weak = [one.words for one in variants if not one.turned and one.word != word]
-        return [*found, f"{WEAK} {joined(weak)}."] if weak else found
+        weak = [variant.words for variant in variants if not variant.turned and variant.word != word]
+        return [*sentences, f"{WEAK} {joined(weak)}."] if weak else sentences
     for other, would in _DECIDED.items():
-        firm = [one.words for one in variants if one.word == other]
-        found += [f"Alone it {would} {joined(firm)}."] if firm else []
-    return found
+        firm = [variant.words for variant in variants if variant.word == other]
+        sentences += [f"Alone it {would} {joined(firm)}."] if firm else []
+    return sentences
 
 
 def part_sentence(seeds: int, declared: int) -> str:
@@ -141,23 +141,23 @@ def corrected(family: Sequence[Judgement]) -> list[Judgement]:
     """
     known = [place for place, one in enumerate(family) if one.p_value is not None and not one.alike]
     adjusted = dict(zip(known, holm([family[place].p_value or 0.0 for place in known]), strict=True))
-    found = []
-    for place, one in enumerate(family):
+    judged = []
+    for place, judgement in enumerate(family):
         p_holm = adjusted.get(place)
         if p_holm is None:
-            found.append(one)
+            judged.append(judgement)
             continue
-        more = {**one.more, "p_holm": p_holm, "family": len(known)}
-        if p_holm > _SIGNIFICANT and one.word in _DECIDED:
+        more = {**judgement.more, "p_holm": p_holm, "family": len(known)}
+        if p_holm > _SIGNIFICANT and judgement.word in _DECIDED:
             why = f"Alone it would be decided; among {len(known)} claims its p value is {p_holm:.2g}."
-            found.append(
+            judged.append(
                 replace(
-                    one,
-                    word=undecided(one.seeds),
-                    reason=" ".join(filter(None, (taken_back(one.reason), why))),
+                    judgement,
+                    word=undecided(judgement.seeds),
+                    reason=" ".join(filter(None, (taken_back(judgement.reason), why))),
                     more=more,
                 )
             )
         else:
-            found.append(replace(one, more=more))
-    return found
+            judged.append(replace(judgement, more=more))
+    return judged

@@ -25,7 +25,7 @@ BAND_SEEDS, BAND_REPETITIONS = 3, 1_000
 
 def learning_curves(title: str, summaries: Sequence[Summary], titles: dict[str, str]) -> str | None:
     """The figure, or None while no run is complete. `titles` names arms, in the order of their colours."""
-    environments = list(dict.fromkeys(one.environment for one in summaries))
+    environments = list(dict.fromkeys(summary.environment for summary in summaries))
     panels = []
     for environment in environments:
         drawn = [
@@ -37,7 +37,7 @@ def learning_curves(title: str, summaries: Sequence[Summary], titles: dict[str, 
         return None
     columns = min(2, len(panels))
     legend_y = math.ceil(len(panels) / columns) * _HEIGHT
-    shown = [arm for arm in titles if any(one.arm == arm for _, drawn in panels for one in drawn)]
+    shown = [arm for arm in titles if any(summary.arm == arm for _, drawn in panels for summary in drawn)]
     width, height = columns * _WIDTH, legend_y + 22 * len(shown) + 10
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
@@ -57,7 +57,7 @@ def learning_curves(title: str, summaries: Sequence[Summary], titles: dict[str, 
 
 
 def _panel(environment: str, drawn: Sequence[Summary], order: list[str]) -> str:
-    curves = [(one, curve) for one in drawn if (curve := one.common_curve()) is not None]
+    curves = [(summary, curve) for summary in drawn if (curve := summary.common_curve()) is not None]
     x_end = max(grid[-1] for _, (grid, _) in curves)
     values = [value for _, (_, seeds) in curves for line in seeds for value in line]
     ticks = nice_ticks(min(0.0, *values), max(values))
@@ -91,8 +91,8 @@ def _panel(environment: str, drawn: Sequence[Summary], order: list[str]) -> str:
         f'<text x="{(_LEFT + _WIDTH) / 2:.0f}" y="{_HEIGHT - 8}" text-anchor="middle" fill="#555555">'
         "environment steps · evaluated return</text>"
     )
-    for one, (grid, seeds) in curves:
-        place = order.index(one.arm)
+    for summary, (grid, seeds) in curves:
+        place = order.index(summary.arm)
         colour = COLOURS[place % len(COLOURS)]
         matrix = np.asarray(seeds)
         if len(seeds) >= BAND_SEEDS:

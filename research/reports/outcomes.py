@@ -150,15 +150,15 @@ class Summary:
     @property
     def endpoints(self) -> dict[int, float]:
         """The endpoint of each seed that is complete."""
-        return {one.cell.seed: one.endpoint for one in self.done if one.endpoint is not None}
+        return {outcome.cell.seed: outcome.endpoint for outcome in self.done if outcome.endpoint is not None}
 
     @property
     def fell(self) -> tuple[float, float] | None:
         """The means of the first evaluations and of the endpoints, where these are lower in four seeds of five."""
         pairs = [
-            (returns[0], one.endpoint)
-            for one in self.done
-            if one.endpoint is not None and (returns := one.evaluated[1])
+            (returns[0], outcome.endpoint)
+            for outcome in self.done
+            if outcome.endpoint is not None and (returns := outcome.evaluated[1])
         ]
         if not pairs or sum(last < first for first, last in pairs) < _MOST_SEEDS * len(pairs):
             return None
@@ -172,7 +172,7 @@ class Summary:
 
     def common_curve(self) -> tuple[list[float], list[list[float]]] | None:
         """Evaluated returns of all complete seeds at the same steps: the steps, and a list for each seed."""
-        curves = [curve for one in self.done if (curve := one.curve())[0]]
+        curves = [curve for outcome in self.done if (curve := outcome.curve())[0]]
         if not curves:
             return None
         begin, end = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
@@ -191,10 +191,10 @@ class Summary:
             "endpoint_by_seed": {str(seed): value for seed, value in self.endpoints.items()},
             "iqm": interval._asdict() if interval is not None else None,
             "training_return_by_seed": {str(one.cell.seed): one.training_return for one in self.done},
-            "wall_s_by_seed": {str(one.cell.seed): one.wall_s for one in self.done},
-            "cost_usd_by_seed": {str(one.cell.seed): one.cost_usd for one in self.done},
-            "resumed": sum(one.resumed for one in self.outcomes),
-            "area_under_steps": _areas([(one.curve(), one.env_steps) for one in self.done]),
+            "wall_s_by_seed": {str(outcome.cell.seed): outcome.wall_s for outcome in self.done},
+            "cost_usd_by_seed": {str(outcome.cell.seed): outcome.cost_usd for outcome in self.done},
+            "resumed": sum(outcome.resumed for outcome in self.outcomes),
+            "area_under_steps": _areas([(outcome.curve(), outcome.env_steps) for outcome in self.done]),
             "area_under_dollars": _areas([(one.dollars_curve(), one.cost_usd) for one in self.done]),
         }
         if threshold is not None:
@@ -239,10 +239,10 @@ def training_sentence(arms: Sequence[str], environments: Sequence[str], summarie
     they say where an evaluation has no return that ratios could be of. Training acts as a policy is drawn, evaluations
     by its mean, and a policy may be better by the one alone.
     """
-    found = {(one.arm, one.environment): one.done for one in summaries}
+    by_arm = {(summary.arm, summary.environment): summary.done for summary in summaries}
     said = []
     for name in environments:
-        sides = [{one.cell.seed: one for one in found.get((arm, name), ())} for arm in arms]
+        sides = [{outcome.cell.seed: outcome for outcome in by_arm.get((arm, name), ())} for arm in arms]
         seeds = sorted(set.intersection(*(set(side) for side in sides)))
         trained, ended = (
             [[getattr(side[seed], figure) for seed in seeds] for side in sides]
@@ -272,10 +272,10 @@ def decline_sentence(arms: Sequence[str], environments: Sequence[str], summaries
     """Say where the returns of both arms fell while they trained: there the higher end is no better learned. Empty
     where they did not.
     """
-    found = {(one.arm, one.environment): one for one in summaries}
+    by_arm = {(summary.arm, summary.environment): summary for summary in summaries}
     said = []
     for name in environments:
-        fell = [found[arm, name].fell for arm in arms if (arm, name) in found]
+        fell = [by_arm[arm, name].fell for arm in arms if (arm, name) in by_arm]
         if len(fell) == len(arms) and all(fell):
             readings = " and ".join(f"from {one[0]:,.0f} to {one[1]:,.0f}" for one in fell if one)
             said.append(

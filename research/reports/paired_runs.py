@@ -76,14 +76,14 @@ class PairedRuns:
             for arm in claim.against
             for seed in seeds
         }
-        found = {}
+        opponents = {}
         for judged_on in seeds:
             others = [seed for seed in seeds if seed != judged_on]
-            found[judged_on] = min(
+            opponents[judged_on] = min(
                 claim.against,
                 key=lambda arm: sum(logs[arm, seed] for seed in others),
             )
-        return found
+        return opponents
 
     def pairs(
         self, claim: Cheaper, opponents: Mapping[int, str], *, begin: bool = False

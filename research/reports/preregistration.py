@@ -64,7 +64,7 @@ def priced_with(experiment: Experiment) -> dict[str, Any]:
             one.profile: numbers_hash(at.profile) for one, at in zip(pricing_targets, places, strict=True)
         },
         "stacks": {
-            one.stack: numbers_hash(at.stack) for one, at in zip(pricing_targets, places, strict=True)
+            target.stack: numbers_hash(at.stack) for target, at in zip(pricing_targets, places, strict=True)
         },
     }
 

@@ -102,15 +102,15 @@ def settings_table(summary: Summary) -> list[dict[str, Any]]:
     table = []
     for setting in settings:
         whole = max(one for one in settings if one.products == setting.products)
-        usable = [one for one in by_run if setting in one]
-        pairs = [one[setting] for one in usable]
+        usable = [run for run in by_run if setting in run]
+        pairs = [run[setting] for run in usable]
         table.append(
             {
                 **setting._asdict(),
-                "reliability": _interval([reliability(one) for one in pairs])._asdict(),
-                "noise": float(np.mean([noise_of(one) for one in pairs])),
-                "whole": _mean(with_whole_round(one[setting], one[whole]) for one in usable if whole in one),
-                "next": float(np.mean([with_next_round(one) for one in pairs])),
+                "reliability": _interval([reliability(pair) for pair in pairs])._asdict(),
+                "noise": float(np.mean([noise_of(pair) for pair in pairs])),
+                "whole": _mean(with_whole_round(run[setting], run[whole]) for run in usable if whole in run),
+                "next": float(np.mean([with_next_round(pair) for pair in pairs])),
                 "share": float(np.mean([share_of_round(rows, setting) for rows in runs])),
                 "seeds": len(usable),
             }
@@ -119,8 +119,8 @@ def settings_table(summary: Summary) -> list[dict[str, Any]]:
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return float(np.mean(found)) if found else None
+    known = list(values)
+    return float(np.mean(known)) if known else None
 
 
 def _interval(values: Sequence[float]) -> Interval:
@@ -138,14 +138,14 @@ def judge_repeatability(
     if not table:
         return Judgement(None, 0, "", "open", "No training is complete."), []
     seeds = len(summary.done)
-    affordable = [one for one in table if one["share"] <= claim.share]
-    enough = [one for one in affordable if one["reliability"]["value"] >= claim.least]
+    affordable = [row for row in table if row["share"] <= claim.share]
+    enough = [row for row in affordable if row["reliability"]["value"] >= claim.least]
     if enough:
-        best = min(enough, key=lambda one: one["share"])
+        best = min(enough, key=lambda row: row["share"])
         word, why = "holds", "It is the cheapest that repeats."
     else:
-        best = max(affordable or table, key=lambda one: one["reliability"]["value"])
-        possible = any(one["reliability"]["high"] >= claim.least for one in affordable)
+        best = max(affordable or table, key=lambda row: row["reliability"]["value"])
+        possible = any(row["reliability"]["high"] >= claim.least for row in affordable)
         word = undecided(seeds) if possible else "does not hold"
         why = (
             f"It is the best within {100 * claim.share:.0f} % of a round."
@@ -153,7 +153,7 @@ def judge_repeatability(
             else (f"None takes as little as {100 * claim.share:.0f} % of a round; it is the best of all.")
         )
     price = f"{best['samples']:,} samples and {best['products']} products: {100 * best['share']:.1f} % of a round."
-    most = max(table, key=lambda one: (one["samples"], one["products"]))
+    most = max(table, key=lambda row: (row["samples"], row["products"]))
     if not enough and most is not best:
         why += f" From all {most['samples']:,} samples it is {_in_words(most['reliability'])}."
     reason = f"{price} {why}"
@@ -171,28 +171,28 @@ def _in_words(interval: Mapping[str, float]) -> str:
 
 def repeatability_tables(experiment: Experiment, summaries: Sequence[Summary]) -> list[dict[str, Any]]:
     """The settings of each such claim as a table for the page."""
-    found = []
+    tables = []
     for claim in experiment.claims:
         if isinstance(claim, Repeatable):
             _, table = judge_repeatability(claim, summaries)
             rows = [
                 [
-                    one["samples"],
-                    one["products"],
-                    one["reliability"]["value"],
-                    one["reliability"]["low"],
-                    one["reliability"]["high"],
-                    one["noise"],
-                    one["whole"],
-                    one["next"],
-                    100 * one["share"],
+                    row["samples"],
+                    row["products"],
+                    row["reliability"]["value"],
+                    row["reliability"]["low"],
+                    row["reliability"]["high"],
+                    row["noise"],
+                    row["whole"],
+                    row["next"],
+                    100 * row["share"],
                 ]
-                for one in table
+                for row in table
             ]
             if rows:
                 columns = ["samples", "products", "reliability", "95 % from", "to", "noise of log R"]
                 columns += ["with all samples", "with the next round", "% of a round"]
-                found.append(
+                tables.append(
                     {
                         "title": f"Reliability of R on {claim.environment}",
                         "columns": columns,
@@ -205,7 +205,7 @@ def repeatability_tables(experiment: Experiment, summaries: Sequence[Summary]) -
                         "drawn": None,
                     }
                 )
-    return found
+    return tables
 
 
 _CONTROLS = (
@@ -234,9 +234,9 @@ def testable_price(results: Path) -> str:
         return ""
     document = json.loads(path.read_text())
     where = [
-        one["asked"]["environments"][0]
-        for one in document["verdicts"]
-        if one.get("asked", {}).get("kind") == "repeatable" and one["verdict"] == "does not hold"
+        verdict["asked"]["environments"][0]
+        for verdict in document["verdicts"]
+        if verdict.get("asked", {}).get("kind") == "repeatable" and verdict["verdict"] == "does not hold"
     ]
     if not where:
         return ""
@@ -253,7 +253,7 @@ def _reliability_of_most(document: Mapping[str, Any], environment: str) -> float
     for table in document.get("tables", []):
         if table["title"].endswith(f" on {environment}"):
             columns = table["columns"]
-            row = max(table["rows"], key=lambda one: one[columns.index("samples")])
+            row = max(table["rows"], key=lambda cells: cells[columns.index("samples")])
             return float(row[columns.index("to")])
     return None
 

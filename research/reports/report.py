@@ -43,7 +43,7 @@ def write_report(
     results["skill"] = target_rows(experiment, folder.parents[1], _first_readings(experiment, summaries))
     if not quick:
         results["verdicts"] += [
-            one.as_dict() for one in cost_verdicts(experiment, summaries, runs, draws=draws)
+            verdict.as_dict() for verdict in cost_verdicts(experiment, summaries, runs, draws=draws)
         ]
         add_earlier(name, results["verdicts"])
         add_skill(results["verdicts"], results["skill"])
@@ -58,7 +58,7 @@ def write_report(
 
 
 def _first_readings(experiment: Experiment, summaries: Sequence[Summary]) -> dict[str, list[float]]:
-    trained = [one for one in summaries if experiment.arm(one.arm).study is None]
+    trained = [summary for summary in summaries if experiment.arm(summary.arm).study is None]
     return first_readings((one.environment, outcome.rows) for one in trained for outcome in one.done)
 
 
@@ -66,19 +66,19 @@ def results_of(
     name: str, experiment: Experiment, summaries: Sequence[Summary], *, quick: bool
 ) -> dict[str, Any]:
     arms = []
-    for one in summaries:
-        curve = one.common_curve()
+    for summary in summaries:
+        curve = summary.common_curve()
         arms.append(
             {
-                **one.as_dict(threshold_of(experiment, one.environment)),
-                "title": experiment.arm(one.arm).title,
-                **rounds_by_arm(one),
+                **summary.as_dict(threshold_of(experiment, summary.environment)),
+                "title": experiment.arm(summary.arm).title,
+                **rounds_by_arm(summary),
                 "curve": None
                 if curve is None
                 else {"env_steps": curve[0], "return_by_seed": curve[1], **middle_of(curve[1])},
             }
         )
-    outcomes = [outcome for one in summaries for outcome in one.outcomes]
+    outcomes = [outcome for summary in summaries for outcome in summary.outcomes]
     left = [outcome.cell for outcome in outcomes if not outcome.complete]
     return {
         "name": name,
@@ -106,19 +106,19 @@ def middle_of(seeds: Sequence[Sequence[float]]) -> dict[str, Any]:
     curve: dict[str, Any] = {"iqm": [round(interquartile_mean(column), 1) for column in columns]}
     if len(seeds) >= BAND_SEEDS:
         bands = [bootstrap(column, repetitions=BAND_REPETITIONS) for column in columns]
-        curve["band"] = [[round(one.low, 1) for one in bands], [round(one.high, 1) for one in bands]]
+        curve["band"] = [[round(band.low, 1) for band in bands], [round(band.high, 1) for band in bands]]
     return curve
 
 
 def fingerprints(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """Each different machine and set of versions that runs were made with, and how many runs."""
-    found: dict[str, dict[str, Any]] = {}
+    prints: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:
         if outcome.rows:
             made_with = outcome.made_with
-            entry = found.setdefault(json.dumps(made_with, sort_keys=True), {**made_with, "runs": 0})
+            entry = prints.setdefault(json.dumps(made_with, sort_keys=True), {**made_with, "runs": 0})
             entry["runs"] += 1
-    return list(found.values())
+    return list(prints.values())
 
 
 def _markdown(experiment: Experiment, results: dict[str, Any], *, has_figure: bool) -> str:
@@ -243,7 +243,7 @@ def _each(by_seed: dict[str, float | None]) -> str:
 
 
 def _scheduler_cost_lines(sentences: Sequence[str]) -> list[str]:
-    lines = [f"- {one}" for one in sentences]
+    lines = [f"- {sentence}" for sentence in sentences]
     return ["## What schedulers cost before they decide anything", "", *lines, ""] if lines else []
 
 
@@ -258,21 +258,21 @@ def _thresholds(arms: Sequence[dict[str, Any]]) -> list[str]:
         "",
     ]
     for arm in measured:
-        found = arm["to_threshold"]
-        median = found["kaplan_meier_median_steps"]
+        reached = arm["to_threshold"]
+        median = reached["kaplan_meier_median_steps"]
         median_text = (
             "no median: too few got there" if median is None else f"Kaplan–Meier median {median:,.0f} steps"
         )
         lines.append(
-            f"- {arm['environment']}, {arm['title']}: {found['reached']} of {found['of']} reached"
-            f" {found['threshold']:,.0f}; {median_text}; PAR2 {found['par2_steps']:,.0f} steps."
+            f"- {arm['environment']}, {arm['title']}: {reached['reached']} of {reached['of']} reached"
+            f" {reached['threshold']:,.0f}; {median_text}; PAR2 {reached['par2_steps']:,.0f} steps."
         )
     return [*lines, ""]
 
 
-def _made_with(found: Sequence[dict[str, Any]]) -> list[str]:
+def _made_with(machines: Sequence[dict[str, Any]]) -> list[str]:
     return [
         f"- {one['runs']} run{'s' * (one['runs'] > 1)}: "
         + ", ".join(f"{name} {value}" for name, value in one.items() if name != "runs")
-        for one in found
+        for one in machines
     ] or ["Nothing was run yet."]

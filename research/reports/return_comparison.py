@@ -19,9 +19,9 @@ _NOT_ABOVE_0 = "A return is not above 0, so that a ratio says nothing."
 def judge_final_returns(claim: Higher, summaries: Sequence[Summary]) -> Judgement:
     """The ratio of final returns, paired by the seeds that are complete on both sides in every environment."""
     (against,) = claim.against
-    found = {(one.arm, one.environment): one.endpoints for one in summaries}
+    by_arm = {(summary.arm, summary.environment): summary.endpoints for summary in summaries}
     return _judge(
-        claim, [[found.get((arm, name), {}) for name in claim.environments] for arm in (claim.arm, against)]
+        claim, [[by_arm.get((arm, name), {}) for name in claim.environments] for arm in (claim.arm, against)]
     )
 
 
@@ -30,8 +30,8 @@ def judge_not_worse(claim: NotWorse, summaries: Sequence[Summary]) -> Judgement:
 
     Its p value is that of the margin: what speaks against a ratio of just that.
     """
-    found = {(one.arm, one.environment): one for one in summaries}
-    sides = [found.get((arm, claim.environment)) for arm in (claim.arm, claim.against)]
+    by_arm = {(summary.arm, summary.environment): summary for summary in summaries}
+    sides = [by_arm.get((arm, claim.environment)) for arm in (claim.arm, claim.against)]
     present = [side for side in sides if side is not None]
     seeds = sorted(set.intersection(*(set(side.endpoints) for side in present))) if len(present) == 2 else []
     if not seeds or any(len(side.endpoints) < side.planned for side in present):
@@ -53,12 +53,12 @@ def judge_not_worse(claim: NotWorse, summaries: Sequence[Summary]) -> Judgement:
 def judge_returns_in_time(claim: HigherInTime, summaries: Sequence[Summary]) -> Judgement:
     """The ratio of the returns that each side had when the quicker one had done all its rounds, seed by seed."""
     (against,) = claim.against
-    found = {
+    by_arm = {
         (one.arm, one.environment): {outcome.cell.seed: outcome for outcome in one.done} for one in summaries
     }
     sides: list[list[dict[int, float]]] = [[], []]
     for name in claim.environments:
-        ours, theirs = (found.get((arm, name), {}) for arm in (claim.arm, against))
+        ours, theirs = (by_arm.get((arm, name), {}) for arm in (claim.arm, against))
         for side in sides:
             side.append({})
         for seed in ours.keys() & theirs.keys():

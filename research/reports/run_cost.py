@@ -64,7 +64,7 @@ class PricedRun:
 
     @cached_property
     def _segments(self) -> list[RunSegment]:
-        return [_without_evaluations(one) for one in self._read_work()]
+        return [_without_evaluations(segment) for segment in self._read_work()]
 
     @cached_property
     def memory_mb(self) -> int:
@@ -77,7 +77,7 @@ class PricedRun:
     def schedules(self, until: int) -> list[ReplaySchedule]:
         """The run until that round, to be played on a cloud."""
         if until not in self._schedules:
-            self._schedules[until] = [ReplaySchedule.of(_until(one, until)) for one in self._segments]
+            self._schedules[until] = [ReplaySchedule.of(_until(segment, until)) for segment in self._segments]
         return self._schedules[until]
 
     def replays(self, until: int) -> Replays:
@@ -89,7 +89,7 @@ class PricedRun:
     @cached_property
     def _waves(self) -> list[WaveRun | None]:
         """The segments that go by waves, each version after the actors that sampled for it."""
-        found = [WaveRun.of(one) for one in self.schedules(self.rounds)]
+        found = [WaveRun.of(schedule) for schedule in self.schedules(self.rounds)]
         return [waves if waves is not None and _is_round_by_round(waves) else None for waves in found]
 
     def reached(
@@ -108,8 +108,8 @@ class PricedRun:
             if every_steps is None
             else self.outcome.metered_every(meter, every_steps)
         )
-        found = time_to_threshold(rounds, means, target, ROUNDS_HELD, begin=begin)
-        return found if found.observed else Reached(float(self.rounds), False)
+        moment = time_to_threshold(rounds, means, target, ROUNDS_HELD, begin=begin)
+        return moment if moment.observed else Reached(float(self.rounds), False)
 
     def cost(self, pricing_target: str, until: int, account: Account = "full") -> RunCost:
         """The mean over several seeds of the cloud, so that no verdict hangs on one draw of delays."""
@@ -117,12 +117,12 @@ class PricedRun:
         if key not in self._costs:
             formula = PRICING_TARGETS[pricing_target].formula
             book = place_of(pricing_target, account).book
-            found = [
+            segments = [
                 _cost(self._played(pricing_target, until, account, lane), formula, book)
                 for lane in range(len(CLOUD_SEEDS))
             ]
             self._costs[key] = RunCost(
-                *(float(np.mean(column)) for column in zip(*map(astuple, found), strict=True))
+                *(float(np.mean(column)) for column in zip(*map(astuple, segments), strict=True))
             )
         return self._costs[key]
 
@@ -135,14 +135,14 @@ class PricedRun:
                 None if waves is None else replay_waves(waves, places, CLOUD_SEEDS) for waves in self._waves
             ]
             self._wave_times = key, all_times
-        found = []
+        played = []
         for number, times in enumerate(self._wave_times[1]):
             if times is None or times.left_out[lane]:
                 run = retime(self.schedules(until)[number], place, seed=CLOUD_SEEDS[lane])
-                found.append(_played_by_events(run, memory_mb))
+                played.append(_played_by_events(run, memory_mb))
             else:
-                found.append(_played_by_waves(times, lane, until, memory_mb))
-        return found
+                played.append(_played_by_waves(times, lane, until, memory_mb))
+        return played
 
     def dollars_curve(
         self, pricing_target: str, meter: Meter = "evaluation", account: Account = "full"
@@ -171,13 +171,13 @@ class _Played:
     rounds: list[FormulaRound]
 
 
-def _cost(found: Sequence[_Played], formula: str, book: PriceBook) -> RunCost:
-    picodollars = sum(one.picodollars for one in found)
-    rollouts = sum(one.rollouts_picodollars for one in found)
-    rounds = [times for one in found for times in one.rounds]
+def _cost(played: Sequence[_Played], formula: str, book: PriceBook) -> RunCost:
+    picodollars = sum(replayed.picodollars for replayed in played)
+    rollouts = sum(replayed.rollouts_picodollars for replayed in played)
+    rounds = [times for replayed in played for times in replayed.rounds]
     return RunCost(
         usd=picodollars / PICODOLLARS_PER_USD,
-        seconds=sum(one.time_s for one in found),
+        seconds=sum(replayed.time_s for replayed in played),
         paper_usd=FORMULAS[formula].cost(rounds, book) / PICODOLLARS_PER_USD,
         rollouts_share=rollouts / picodollars if picodollars else 0.0,
     )
@@ -216,15 +216,15 @@ def _is_round_by_round(run: WaveRun) -> bool:
 @lru_cache(maxsize=64)
 def _rounds_of_waves(times: WaveTimes, lane: int, memory_mb: int) -> list[FormulaRound]:
     """Each update with the actors before it, as the papers see them."""
-    found: list[FormulaRound] = []
+    rounds: list[FormulaRound] = []
     for number, wave in enumerate(times.run.waves):
         if not KINDS[wave.kind].makes_version:
             continue
         sent_ns, landed_ns = int(times.sent_ns[lane, number - 1]), int(times.landed_ns[lane, number])
         total_s, boot_s = landed_ns / NS - sent_ns / NS, 0.0
-        if not found:
+        if not rounds:
             boot_s = sum(int(times.startup_ns[lane, one]) / NS for one in (number - 1, number))
-        found.append(
+        rounds.append(
             FormulaRound(
                 round_s=max(0.0, total_s - boot_s),
                 update_s=int(times.run_ns[number][lane, 0]) / NS,
@@ -232,7 +232,7 @@ def _rounds_of_waves(times: WaveTimes, lane: int, memory_mb: int) -> list[Formul
                 memory_mb=memory_mb,
             )
         )
-    return found
+    return rounds
 
 
 def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[FormulaRound]:
@@ -240,7 +240,7 @@ def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[FormulaRound]:
     by_round: dict[int, list[CompletedCall]] = defaultdict(list)
     for call in run.done:
         by_round[call.round_no].append(call)
-    found = []
+    seen = []
     for place, times in enumerate(run.rounds):
         done = by_round[times.round_no]
         boot_s = 0.0
@@ -250,7 +250,7 @@ def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[FormulaRound]:
                 next((call.startup_s for call in done if KINDS[call.kind].role == role), 0.0)
                 for role in ("sampling", "learning")
             )
-        found.append(
+        seen.append(
             FormulaRound(
                 round_s=max(0.0, times.total_s - boot_s),
                 update_s=sum(call.run_s for call in done if KINDS[call.kind].role == "learning"),
@@ -258,7 +258,7 @@ def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[FormulaRound]:
                 memory_mb=memory_mb,
             )
         )
-    return found
+    return seen
 
 
 def _without_evaluations(segment: RunSegment) -> RunSegment:
@@ -281,7 +281,7 @@ def _until(segment: RunSegment, round_no: int) -> RunSegment:
 
 def _with_works(segment: RunSegment, works: list[CallRecord]) -> RunSegment:
     ids = {work.id for work in works}
-    calls = [one for one in segment.settlements if _work_id(one) in ids]
+    calls = [settlement for settlement in segment.settlements if _work_id(settlement) in ids]
     return RunSegment(segment.spec, calls, works)
 
 

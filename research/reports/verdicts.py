@@ -41,17 +41,17 @@ _ALWAYS = ("claim", "verdict", "reason")
 
 def verdicts(experiment: Experiment, summaries: Sequence[Summary]) -> list[ClaimVerdict]:
     """One for each claim about returns. It is decided only when every seed it was declared for is complete."""
-    found = {(one.arm, one.environment): one for one in summaries}
-    return [_verdict(experiment, claim, found) for claim in experiment.claims if isinstance(claim, _PLAIN)]
+    by_arm = {(summary.arm, summary.environment): summary for summary in summaries}
+    return [_verdict(experiment, claim, by_arm) for claim in experiment.claims if isinstance(claim, _PLAIN)]
 
 
 def _verdict(
-    experiment: Experiment, claim: Reaches | NotBelow, found: dict[tuple[str, str], Summary]
+    experiment: Experiment, claim: Reaches | NotBelow, by_arm: dict[tuple[str, str], Summary]
 ) -> ClaimVerdict:
     sentence = sentence_of(experiment, claim)
-    sides = [found.get((claim.arm, claim.environment))]
+    sides = [by_arm.get((claim.arm, claim.environment))]
     if not isinstance(claim, Reaches):
-        sides.append(found.get((claim.against, claim.environment)))
+        sides.append(by_arm.get((claim.against, claim.environment)))
     present = [side for side in sides if side is not None]
     if len(present) < len(sides):
         return ClaimVerdict(sentence, "open", "It was not part of this run.")

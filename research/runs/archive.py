@@ -120,10 +120,10 @@ _last_read: dict[Path, tuple[tuple[int, int], _Content]] = {}
 
 def _opened(path: Path) -> _Content:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return _Content(b"", path.name)
-    version = found.st_mtime_ns, found.st_size
+    version = status.st_mtime_ns, status.st_size
     known = _last_read.get(path)
     if known is None or known[0] != version:
         known = _last_read[path] = version, _Content(path.read_bytes(), path.name)

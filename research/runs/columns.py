@@ -94,7 +94,7 @@ def _kind(value: Any) -> str | None:
 
 def _pack(kind: str, values: list[Any]) -> Any:
     if kind.endswith("s"):
-        lengths = [len(one) for one in values]
+        lengths = [len(value) for value in values]
         return [_pack_ints(lengths), _pack(kind[:-1], [one for several in values for one in several])]
     return _WAYS[kind][0](values)
 
@@ -179,13 +179,13 @@ def _unpack_strings(packed: list[Any]) -> list[str]:
     beside, order, apart = packed
     numbers = iter(apart)
     holes = [[iter(_unpack_ints(next(numbers))) for _ in pieces[1:]] for pieces in beside]
-    found = []
+    strings = []
     for number in _unpack_ints(order):
         text, *rest = beside[number]
         for hole, piece in zip(holes[number], rest, strict=True):
             text += f"{next(hole)}{piece}"
-        found.append(text)
-    return found
+        strings.append(text)
+    return strings
 
 
 def _planes(array: npt.NDArray[Any]) -> bytes:

@@ -17,15 +17,15 @@ class DependencyMissing(RuntimeError):
 
 def dependency_files(experiment: Experiment, folder: Path, cell: Cell) -> dict[str, RunFile]:
     """The runs that this one needs, by arm. DependencyMissing unless all are complete."""
-    found = {}
+    files = {}
     for needed in experiment.needed(cell):
         file = run_file(experiment, folder, needed)
         if not file.complete:
             raise DependencyMissing(
                 f"{cell.arm} needs {needed.arm} on {needed.environment}, seed {needed.seed}, first."
             )
-        found[needed.arm] = file
-    return found
+        files[needed.arm] = file
+    return files
 
 
 def with_dependencies(

@@ -21,8 +21,8 @@ def has_other_recipe(experiment: Experiment, cell: Cell, rows: Sequence[Row], *,
     return not _holds(rows[0]["spec"], wanted)
 
 
-def _holds(found: Any, wanted: Any) -> bool:
+def _holds(value: Any, wanted: Any) -> bool:
     """Whether everything wanted is there; more may be."""
     if isinstance(wanted, Mapping):
-        return isinstance(found, Mapping) and all(_holds(found.get(key), one) for key, one in wanted.items())
-    return bool(found == wanted)
+        return isinstance(value, Mapping) and all(_holds(value.get(key), one) for key, one in wanted.items())
+    return bool(value == wanted)

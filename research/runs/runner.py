@@ -127,10 +127,10 @@ class ExperimentRunner:
         return run_file(self._experiment, self._folder, cell)
 
     def _ready(self, cell: Cell) -> bool:
-        return all(self._file(one).complete for one in self._experiment.needed(cell))
+        return all(self._file(cell).complete for cell in self._experiment.needed(cell))
 
     def _missing(self, cell: Cell) -> str:
-        needed = [one for one in self._experiment.needed(cell) if not self._file(one).complete]
+        needed = [cell for cell in self._experiment.needed(cell) if not self._file(cell).complete]
         return "it needs " + ", ".join(f"{one.arm} · {one.environment} · seed {one.seed}" for one in needed)
 
     def _start(self, cell: Cell) -> subprocess.Popen[bytes]:

@@ -311,7 +311,7 @@ def drawn_returns(spec: JobSpec, episodes: int) -> list[float]:
         )
         result = rollout(call, request, weights, cache)
         state = result.slot_state
-        returns += [float(one) for one in decode(result.payload)["episode_returns"]]
+        returns += [float(value) for value in decode(result.payload)["episode_returns"]]
     return returns[:episodes]
 
 
@@ -338,4 +338,4 @@ def _returns_of(
         memory_mb=training.rollout.memory_mb,
     )
     document = decode(evaluate(call, request, weights, WarmCache()).payload)
-    return [float(one) for one in document["returns"]], [int(one) for one in document["lengths"]]
+    return [float(one) for one in document["returns"]], [int(length) for length in document["lengths"]]
