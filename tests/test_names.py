@@ -33,3 +33,26 @@ def test_a_public_class_has_a_name_of_its_own():
 def test_what_is_allowed_occurs_twice_and_is_little():
     assert len(ALLOWED) <= 20
     assert set(names_that_occur_twice()) >= ALLOWED
+
+
+# At most so many variables, parameters and elements have a name that says nothing of what they are.
+MOST = {"one": 400, "found": 90}
+
+
+def times_named(name: str) -> int:
+    bound = re.compile(
+        rf"^\s*{name}(?:: [^=\n]+)?(?:, \w+)* = |\b(?:for|lambda) (?:\w+, )?{name}\b|\b{name} :=|[(,] ?{name}: ",
+        re.MULTILINE,
+    )
+    return sum(
+        len(bound.findall(file.read_text(encoding="utf-8")))
+        for package in (*OWN, "benchmarks")
+        for file in (ROOT / package).rglob("*.py")
+        if "migrations" not in file.parts
+    )
+
+
+def test_elements_and_results_are_named_by_what_they_are():
+    assert {name: most for name, most in MOST.items() if times_named(name) > most} == {}, (
+        "a word of the subject says more: row, limit, job"
+    )
