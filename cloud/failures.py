@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NewType
 
 from training.engine import memory_limit
+from training.rl.algorithms.optimisation import BadLoss
 
 if TYPE_CHECKING:
     from training.engine.messages import FaultCode
@@ -33,8 +34,6 @@ CANCELLED = Failure("cancelled", "cancelled")
 
 def from_exception(error: BaseException) -> Failure:
     """Return `ValueError: message at training/functions/update.py:31`, then the last few frames, one a line."""
-    from training.rl.algorithms.optimisation import BadLoss
-
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {_place(frames[-1])}" if frames else ""
     out_of_memory = memory_limit.is_out_of_memory(error)

@@ -142,7 +142,7 @@ def timed(schedule: ReplaySchedule, place: TimingPlace, *, quick: bool) -> list[
 
 
 def names() -> list[str]:
-    import research.calculations as folder
+    import research.calculations as folder  # its modules import this one
 
     return sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
 

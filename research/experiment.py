@@ -306,7 +306,7 @@ class UnknownExperiment(LookupError):
 
 
 def experiment_names() -> list[str]:
-    import research.experiments as folder
+    import research.experiments as folder  # its modules import this one
 
     return sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
 

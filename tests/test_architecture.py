@@ -138,6 +138,31 @@ def test_torch_is_loaded_only_by_those_who_compute_with_it() -> None:
     assert early <= tensor_modules, "these would load torch wherever they are imported"
 
 
+# Imports of our own inside functions, of all rooms. This number may only become smaller.
+LATE_IMPORTS = 25
+_LATE_IMPORT = re.compile(rf"^ +(?:from|import) (?:{'|'.join(ROOMS)})\b", re.MULTILINE)
+
+
+def test_few_functions_import_what_is_ours_and_each_says_why() -> None:
+    """An import in a function hides a circle, or saves time: its line has the reason as a comment."""
+    late = [
+        (path, node)
+        for path in _sources(*ROOMS)
+        if "migrations" not in path.parts and _LATE_IMPORT.search(path.read_text())
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for module, node in _imports(function)
+        if module.partition(".")[0] in ROOMS
+    ]
+    silent = [
+        _where(path, node)
+        for path, node in late
+        if "  # " not in path.read_text().splitlines()[getattr(node, "lineno", 1) - 1]
+    ]
+    assert not silent
+    assert len(late) <= LATE_IMPORTS, "move what both need to a third place, and import at the file's head"
+
+
 # What the engine is made of asks a task about all that is learned.
 NEUTRAL = (
     *(

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 
 from cloud.accounts.profiling import ProfiledCall
 from cloud.money.pricing import Tariff
+from cloud.timing.calibration.samples import initial, network_for, recipe
 from cloud.timing.numbers.stack import Stack
 from cloud.timing.simulation.speed import speed_up
 from cloud.workers.processes import bound_to_this_process
@@ -19,6 +20,7 @@ from training.calls.rollout import RolloutRequest
 from training.engine.messages import Call, Outcome
 from training.engine.ports import Platform
 from training.engine.reports import Usage
+from training.rl.environments.making import spaces_of
 from training.rl.environments.model import EnvironmentSpec
 
 DEADLINE_S = 60.0
@@ -164,8 +166,6 @@ def first_weights(environment: EnvironmentSpec) -> bytes:
 
 
 def _make_weights(document: str) -> bytes:
-    from cloud.timing.calibration.samples import initial, network_for, recipe
-    from training.rl.environments.making import spaces_of
 
     environment = EnvironmentSpec.model_validate_json(document)
     spaces = spaces_of(environment)

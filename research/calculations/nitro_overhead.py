@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from research import curvature_cost
 from research.calculation import Calculation, ResultTable, Statement
 
 
 def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
-    from research import curvature_cost
-
     rows, statements = [], []
     for figure in curvature_cost.measure(quick=quick):
         rows.append((figure.what, figure.value, figure.unit, figure.limit))

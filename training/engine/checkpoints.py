@@ -127,7 +127,7 @@ class Progress:
         """Return the progress in `data`, as decode does, for a run that continues with `spec`. Raises CheckpointError
         too if it cannot finish what learners had begun.
         """
-        from training.tasks.kinds import task_of
+        from training.tasks.kinds import task_of  # kinds make checkpoints
 
         progress, stored = _decode(data, spec)
         if words := task_of(spec).unfinished_reason(stored, progress.unfinished):
@@ -140,7 +140,7 @@ class Progress:
 
 def _decode(data: bytes, spec: Training) -> tuple[Progress, Training]:
     """Return the progress in `data`, and the spec that it was stored with."""
-    from training.tasks.kinds import task_of
+    from training.tasks.kinds import task_of  # kinds make checkpoints
 
     try:
         document = decode(data)

@@ -149,7 +149,7 @@ def _figures_of_kind(name: Literal["round_figures", "evaluation_figures"]) -> Be
 def _figures_model(
     name: Literal["round_figures", "evaluation_figures"], document: dict[str, Any]
 ) -> type[Figures]:
-    from training.tasks.kinds import TASKS
+    from training.tasks.kinds import TASKS  # kinds make reports
 
     kind = str(document.get("training", "reinforcement"))
     if kind not in TASKS:

@@ -19,6 +19,6 @@ class AccountsConfig(AppConfig):
 
 
 def _give_personal_project(user: User, **_: Any) -> None:
-    from webapp.accounts.services import ensure_personal_project
+    from webapp.accounts.services import ensure_personal_project  # models load after apps
 
     ensure_personal_project(user)

@@ -15,7 +15,7 @@ class ApiConfig(AppConfig):
 
 
 def _revoke_tokens(instance: Any, origin: Any, **_: Any) -> None:
-    from webapp.api.tokens import revoke_for_member
+    from webapp.api.tokens import revoke_for_member  # models load after apps
 
     # If the person or the project is deleted, the tokens are deleted too.
     if getattr(origin, "model", type(origin)) is type(instance):

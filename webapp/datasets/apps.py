@@ -2,6 +2,9 @@
 
 from django.apps import AppConfig
 
+from training.data import library
+from webapp.datasets.files import DataFolderStore, shipped_manifest
+
 
 class DataSetsConfig(AppConfig):
     """Tables that people upload, and the data sets made of them."""
@@ -11,9 +14,8 @@ class DataSetsConfig(AppConfig):
 
     def ready(self) -> None:
         """Every process of the installation reads data sets from its data folder, and jobs may name the project's."""
-        from training.data import library
-        from webapp.datasets.files import DataFolderStore, shipped_manifest
-        from webapp.jobs.launch import project_choices
 
         library.use(DataFolderStore(), shipped_manifest)
+        from webapp.jobs.launch import project_choices  # imports models, which load after apps
+
         project_choices.register("data sets", "webapp.datasets.job_choice")

@@ -4,6 +4,10 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from cloud.money.billing import price_book
+from cloud.timing.numbers import profile, stack
+from training.rl import packages
+
 
 class JobsConfig(AppConfig):
     name = "webapp.jobs"
@@ -11,9 +15,6 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Make the operator's environment packages, prices and measured profiles known; no package is imported yet."""
-        from cloud.money.billing import price_book
-        from cloud.timing.numbers import profile, stack
-        from training.rl import packages
 
         try:
             price_book.set_operator_prices(settings.STARLING_PRICES)

@@ -15,10 +15,12 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.functional import cached_property
 
+from training.tasks.kinds import declaration_of, facts_of, kind_of
 from webapp.background import BackgroundWork
 from webapp.database.leases import Leased
 from webapp.job_states import Observed
 from webapp.jobs.reasons import ReasonCode
+from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import Unreal, unreal_word
 
 if TYPE_CHECKING:
@@ -189,8 +191,6 @@ class Job(Leased):
     @property
     def declaration(self) -> Declaration:
         """What its progress counts and what it is judged by. Lists that leave the spec out read `training_kind`."""
-        from training.tasks.kinds import declaration_of, kind_of  # migrations do not need the engine
-
         listed = self.__dict__
         return declaration_of(
             listed["training_kind"]
@@ -201,14 +201,10 @@ class Job(Leased):
     @cached_property
     def training_facts(self) -> TrainingFacts:
         """What is learned, how its progress counts and what it is judged by, whatever its kind."""
-        from training.tasks.kinds import facts_of  # migrations do not need the engine
-
         return facts_of(self.spec["training"])
 
     def parsed_spec(self) -> JobSpec:
         """Return the spec, validated again. ValueError if this version cannot read it."""
-        from webapp.jobs.spec import JobSpec  # migrations do not need the engine
-
         return JobSpec.model_validate(self.spec)
 
     def readable_spec(self) -> JobSpec | None:

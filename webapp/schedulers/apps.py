@@ -11,6 +11,6 @@ class SchedulersConfig(AppConfig):
 
     def ready(self) -> None:
         """Forms and launches of jobs offer this app's schedulers."""
-        from webapp.jobs.launch import project_choices
+        from webapp.jobs.launch import project_choices  # imports models, which load after apps
 
         project_choices.register("schedulers", "webapp.schedulers.job_choice")

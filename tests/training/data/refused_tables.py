@@ -13,9 +13,10 @@ import pytest
 
 from training.data.manifest import Manifest
 from training.data.readers.choice import Choice
+from training.data.readers.opening import open_table
 from training.data.readers.preparing import prepare
 from training.data.readers.survey import survey
-from training.data.readers.tables import TableRefused, open_table
+from training.data.readers.tables import TableRefused
 from training.data.store import MemoryStore
 
 BODY = "a,b,colour,y\n" + "".join(

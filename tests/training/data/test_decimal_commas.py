@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from training.data.readers.opening import open_table
 from training.data.readers.survey import survey
-from training.data.readers.tables import TableFile, open_table
+from training.data.readers.tables import TableFile
 
 
 def _written(folder: Path, lines: list[str]) -> Path:

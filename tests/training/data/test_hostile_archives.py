@@ -13,8 +13,8 @@ import pytest
 
 from tests.training.data.refused_tables import GOOD, archive, npy, prepared, refusal
 from training.data.readers.choice import Choice, check
+from training.data.readers.opening import open_table
 from training.data.readers.survey import survey
-from training.data.readers.tables import open_table
 
 
 def test_two_entries_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.training.data.refused_tables import BODY, prepared
 from training.data.readers.choice import Choice, check
+from training.data.readers.opening import open_table
 from training.data.readers.survey import survey
-from training.data.readers.tables import open_table
 
 
 def test_a_column_with_a_fault_may_be_left_out_or_taken_as_text(tmp_path: Path) -> None:

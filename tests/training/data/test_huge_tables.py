@@ -19,8 +19,9 @@ from tests.memory import memory_peak
 from tests.training.data.refused_tables import BODY, npy, prepared, refusal
 from training.data.readers import scratch
 from training.data.readers.choice import Choice
+from training.data.readers.opening import open_table
 from training.data.readers.survey import survey
-from training.data.readers.tables import MOST_UNPACKED_BYTES, TableRefused, open_table
+from training.data.readers.tables import MOST_UNPACKED_BYTES, TableRefused
 from training.data.store import MemoryStore
 
 

@@ -21,8 +21,9 @@ from training.data.formats.click_logs import read_click_log
 from training.data.formats.mnist import read_mnist
 from training.data.formats.reviews import read_reviews
 from training.data.readers.choice import Choice, check
+from training.data.readers.opening import open_table
 from training.data.readers.survey import survey
-from training.data.readers.tables import TableRefused, open_table
+from training.data.readers.tables import TableRefused
 from training.data.store import MemoryStore
 
 

@@ -18,9 +18,10 @@ from training.data.dataset import Table, write_dataset
 from training.data.hashing import place_of, words_and_pairs
 from training.data.readers import csv_table
 from training.data.readers.choice import Choice
+from training.data.readers.opening import open_table
 from training.data.readers.preparing import prepare
 from training.data.readers.survey import TableSurvey, format_number, survey
-from training.data.readers.tables import LARGEST, TableFile, TableRefused, open_table, parse_numbers
+from training.data.readers.tables import LARGEST, TableFile, TableRefused, parse_numbers
 from training.data.rows import DenseFeatures, SparseFeatures
 from training.data.store import MemoryStore, read_rows
 from training.supervised.models.logistic import LogisticRegression

@@ -18,9 +18,9 @@ from training.data.dataset import Table, write_dataset
 from training.data.hashing import Hasher, bucket, words_and_pairs
 from training.data.manifest import Column, Manifest
 from training.data.readers.choice import Choice
+from training.data.readers.opening import open_table
 from training.data.readers.preparing import prepare
 from training.data.readers.survey import survey
-from training.data.readers.tables import open_table
 from training.data.rows import DenseFeatures, Rows
 from training.data.store import MemoryStore, read_rows
 from training.supervised.models.card import TrainedModel, model_card

@@ -19,7 +19,6 @@ from tests.webapp.trackers.mlflow_server import MlflowServer, mlflow_server
 from tests.webapp.trackers.rows import make_tracker
 from webapp.connections.sealing import Secret
 from webapp.jobs.models import Job
-from webapp.jobs.policies import downloads
 from webapp.jobs.running import tracking
 from webapp.jobs.running.runner import run_job
 from webapp.trackers import wandb
@@ -361,7 +360,7 @@ class TestAJob:
         def fails(*_: Any) -> Any:
             raise KeyError("a figure that no one expected to miss")
 
-        monkeypatch.setattr(downloads, "policy_files", fails)
+        monkeypatch.setattr(tracking, "policy_files", fails)
         make_tracker(project, server.address)
         job = make_job(project, spec=_small(platform={"kind": "simulated"}))
         _run(job)

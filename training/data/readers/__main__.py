@@ -18,9 +18,10 @@ from typing import Any
 from training.data.dataset import BadTable, write_dataset
 from training.data.readers.choice import Choice
 from training.data.readers.known import known_format, store_known
+from training.data.readers.opening import open_table
 from training.data.readers.preparing import prepare
 from training.data.readers.survey import TableSurvey, survey
-from training.data.readers.tables import TableRefused, open_table
+from training.data.readers.tables import TableRefused
 from training.data.shipped import SHIPPED
 from training.data.store import FolderStore
 from training.engine.memory_limit import limit_memory

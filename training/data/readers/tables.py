@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,18 +61,6 @@ class TableFile(Protocol):
         """Yield the rows of these columns, in their order. `as_cells`: text as it is in the file, also of a piece
         that holds numbers alone. Raises TableRefused.
         """
-
-
-def open_table(path: Path) -> TableFile:
-    """Return the table in the file. Raises TableRefused."""
-    from training.data.readers.csv_table import CsvTable
-    from training.data.readers.npz_table import NpzTable
-
-    with path.open("rb") as file:
-        first = file.read(4)
-    if not first:
-        raise TableRefused("The file is empty. Upload a table with names of columns in its first row.")
-    return NpzTable(path) if first[:2] == b"PK" else CsvTable(path)
 
 
 def usable(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

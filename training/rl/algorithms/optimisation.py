@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.engine.torch_loading import has_gpu, import_torch
+from training.rl.algorithms.closed_form import ClosedForm
 from training.rl.algorithms.descent import Anchor, Array, Descent, Floats, Objective
 from training.rl.figures import UpdateReport
 from training.rl.learner import LearnerState
@@ -49,11 +50,9 @@ def descent_for(network: Network, spaces: Spaces, samples: int) -> Callable[...,
     if network.has_closed_form and not (
         has_gpu() and is_quicker_on_gpu(network.learner_macs(spaces), samples)
     ):
-        from training.rl.algorithms.closed_form import ClosedForm
-
         return ClosedForm
     import_torch()
-    from training.rl.algorithms.autograd import Autograd
+    from training.rl.algorithms.autograd import Autograd  # torch
 
     return Autograd
 

@@ -11,6 +11,8 @@ import difflib
 import struct
 from dataclasses import dataclass
 
+from training.rl import packages
+from training.rl.environments.atari import atari_game
 from training.rl.spaces import Spaces
 
 
@@ -140,9 +142,6 @@ def require_known(environment_id: str) -> None:
     if environment_id in ENTRIES:
         return
     import gymnasium
-
-    from training.rl import packages
-    from training.rl.environments.atari import atari_game
 
     packages.load()
     if environment_id in gymnasium.registry or atari_game(environment_id) is not None:

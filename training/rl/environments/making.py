@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from training.rl import packages
+from training.rl.environments.atari import AtariEnvironment, atari_game
 from training.rl.environments.catalogue import ENTRIES
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.environments.native.families import COMPARED_VERSIONS, recognise
@@ -26,9 +28,6 @@ def make(environment: EnvironmentSpec) -> Any:
     """A fresh Gymnasium environment, without the checker that would look at each step again."""
     import gymnasium
 
-    from training.rl import packages
-    from training.rl.environments.atari import AtariEnvironment, atari_game
-
     game = atari_game(environment.id)
     if game is not None:
         return AtariEnvironment(game, environment.frame_stack)
@@ -42,13 +41,13 @@ def make_copies(environment: EnvironmentSpec, count: int, cores: int = 1) -> Cop
 
     Up to `cores` copies step at the same time.
     """
-    from training.rl.environments.copies import GymnasiumCopies
+    from training.rl.environments.copies import GymnasiumCopies  # gymnasium
 
     made = [make(environment) for _ in range(count)]
     family, _ = recognise(made[0])
     if family is None:
         return GymnasiumCopies(made, environment.id)
-    from training.rl.environments.native.copies import NativeCopies
+    from training.rl.environments.native.copies import NativeCopies  # gymnasium
 
     return NativeCopies(made, family, cores)
 
@@ -94,7 +93,7 @@ def known_spaces(environment: EnvironmentSpec) -> Spaces:
 
 def can_travel(environment: EnvironmentSpec) -> bool:
     """Whether the environment's state can be saved in mid-episode."""
-    from training.rl.environments.travel import save
+    from training.rl.environments.travel import save  # gymnasium
 
     if environment.id in ENTRIES:
         return True

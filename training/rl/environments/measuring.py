@@ -15,6 +15,7 @@ from training.engine.child_variables import clean_variables
 from training.engine.memory_limit import MEGABYTE, is_out_of_memory, limit_memory
 from training.rl import packages
 from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.making import spaces_of
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.spaces import Spaces
 
@@ -68,7 +69,6 @@ def _ask_child(environment: EnvironmentSpec) -> Spaces | str:
 def main(document: str, *names: str) -> None:
     """Print the spaces, or the sentence that says why there are none, as the last line."""
     limit_memory(MEMORY_LIMIT_BYTES)
-    from training.rl.environments.making import spaces_of
 
     packages.enable(names)
     try:

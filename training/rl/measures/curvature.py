@@ -80,7 +80,7 @@ def measure_curvature(
     surface: SurfacePoint
     if spec.objective == "total_loss":
         import_torch()
-        from training.rl.surfaces.loss_surface import LossSurface
+        from training.rl.surfaces.loss_surface import LossSurface  # torch
 
         # Nitro's released code takes advantages as they are, beside a critic whose errors are in the same units.
         surface = LossSurface(network, spaces, parameters, update_samples, clip, weights)

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from training.base_model import FrozenModel
 from training.engine.torch_loading import import_torch
+from training.rl.algorithms.dense import DenseNetwork
+from training.rl.algorithms.heads import head_of
 from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.update_samples import UpdateSamples
@@ -37,8 +39,6 @@ def divergence(
     """Return KL(π_after ‖ π_before) over observations as the network gets them. An MLP needs no torch."""
     if not network.has_closed_form:
         return _divergence_in_torch(network, spaces, before, after, observations)
-    from training.rl.algorithms.dense import DenseNetwork
-    from training.rl.algorithms.heads import head_of
 
     forward = DenseNetwork(network, spaces)
     # No action is asked about, but heads are made for some.
@@ -57,8 +57,8 @@ def _divergence_in_torch(
     network: Network, spaces: Spaces, before: Parameters, after: Parameters, states: npt.NDArray[Any]
 ) -> float:
     torch = import_torch()
-    from training.rl.networks.distributions import Distribution
-    from training.rl.networks.torch_network import TorchNetwork
+    from training.rl.networks.distributions import Distribution  # torch
+    from training.rl.networks.torch_network import TorchNetwork  # torch
 
     observations = torch.tensor(states)
     forward = TorchNetwork(network, spaces)

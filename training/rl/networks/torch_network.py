@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import torch
 
+from training.rl.networks.batch_shards import apply_in_shards
 from training.rl.networks.layer import NamedLayer
 from training.rl.networks.network import Network
 from training.rl.spaces import Spaces
@@ -46,7 +47,6 @@ class TorchNetwork:
 
         if not self.spaces.pictures:
             return forward(parameters, observations)
-        from training.rl.networks.batch_shards import apply_in_shards
 
         return apply_in_shards(forward, parameters, observations)
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from training.engine.torch_loading import import_torch
 from training.rl.networks import Floats, Network, Parameters
 from training.rl.spaces import Spaces
+from training.rl.surfaces.dense_surface import DenseSurface
 from training.rl.surfaces.update_samples import ObjectiveKind, UpdateSamples
 
 
@@ -45,10 +46,8 @@ def surface_of(
 ) -> SurfacePoint:
     """Return the surface: in closed form for MLPs, by torch for all others. Without `clip` the ratio is not clipped."""
     if network.has_closed_form:
-        from training.rl.surfaces.dense_surface import DenseSurface
-
         return DenseSurface(network, spaces, parameters, update_samples, objective, clip)
     import_torch()
-    from training.rl.surfaces.tensor_surface import TensorSurface
+    from training.rl.surfaces.tensor_surface import TensorSurface  # torch
 
     return TensorSurface(network, spaces, parameters, update_samples, objective, clip)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from training.rl import packages
+from training.rl.environments.making import spaces_of
 from training.rl.environments.measuring import NotMeasured, measured_apart
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.spaces import Spaces
@@ -27,8 +28,6 @@ def obstacle(training: Training) -> SpecProblem | None:
 
     For processes that train: environments outside the catalogue are made here.
     """
-    from training.rl.environments.making import spaces_of
-
     return scheduler_obstacle(training) or _task_obstacle(training, spaces_of)
 
 

@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
 
+from training.data.store import MissingData
+from training.engine.checkpoints import CheckpointError
 from training.engine.messages import Evaluated
+from training.rl.policies.trained import TrainedPolicy
 from training.tasks.supervised import SupervisedLearning as Supervised
+from training.tasks.supervised import trained_model
 from webapp.formatting import display_usd
 from webapp.jobs.models import Event, EventKind, Film, Job, Round
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 
 if TYPE_CHECKING:
-    from training.rl.policies.model_card import EvaluationScore
+    from training.rl.policies.model_card import EvaluationScore  # onnx
     from training.spec import TrainingSpec
 
 
@@ -105,10 +109,8 @@ def policy_files(job: Job, path: Path, sha256: str) -> dict[str, bytes]:
     """Return the files of a policy, or of another kind's model, by name; the card contains the job's facts."""
     if job.training_facts.kind == Supervised.kind:
         return _model_files(job, path, sha256)
-    # onnx takes 15 MB and a tenth of a second, so it is imported only here
-    from training.rl.policies.loader import package
-    from training.rl.policies.model_card import model_card
-    from training.rl.policies.trained import TrainedPolicy
+    from training.rl.policies.loader import package  # onnx: 15 MB and a tenth of a second
+    from training.rl.policies.model_card import model_card  # onnx
 
     trained = TrainedPolicy.read(path)
     cost = _cost(job, "rounds")
@@ -128,11 +130,8 @@ def _cost(job: Job, rounds: str) -> str:
 
 
 def _model_files(job: Job, path: Path, sha256: str) -> dict[str, bytes]:
-    from training.data.store import MissingData
-    from training.engine.checkpoints import CheckpointError
-    from training.supervised.models.loader import package
-    from training.tasks.supervised import trained_model
-    from webapp.jobs.policies.judgements import find_judgement
+    from training.supervised.models.loader import package  # onnx
+    from webapp.jobs.policies.judgements import find_judgement  # judges what is listed here
 
     try:
         judged = find_judgement(job, path, sha256)
@@ -146,7 +145,7 @@ def _model_files(job: Job, path: Path, sha256: str) -> dict[str, bytes]:
 
 def _score_of(job: Job, spec: TrainingSpec, round_no: int) -> EvaluationScore | None:
     """Return the evaluation of that round's policy, else the last one before it."""
-    from training.rl.policies.model_card import EvaluationScore
+    from training.rl.policies.model_card import EvaluationScore  # onnx
 
     event: Any = (
         Event.objects.filter(job=job, kind=EventKind.EVALUATION, payload__round_no__lte=round_no)

@@ -16,10 +16,12 @@ from cloud.money.ledger import MemoryLedger
 from training.engine.checkpoints import Progress, read_checkpoint
 from training.engine.messages import CheckpointSaved, Event, Stopped
 from training.engine.ports import CheckpointRef, CheckpointStore, Control
+from training.engine.train import train
 from training.scaling.plan import Bounds
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch.preflight import obstacle, platform_obstacle
+from webapp.jobs.running.assembly import assemble
 from webapp.jobs.running.checkpoint_files import CheckpointFiles
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
@@ -106,8 +108,6 @@ class Headless:
 
     def events(self) -> Iterator[Event]:
         """Run to the end and yield the events."""
-        from training.engine.train import train
-        from webapp.jobs.running.assembly import assemble
 
         if self._records is not None:
             self._records.begin(self._spec.model_dump(mode="json"), fingerprint(settings.BASE_DIR))

@@ -26,6 +26,7 @@ from training.engine.memory_limit import is_out_of_memory, lift_limit
 from training.engine.messages import CheckpointSaved, Evaluated, Event, RoundFinished, Stopped
 from training.engine.ports import Control
 from training.engine.ports import Desired as DesiredByEngine
+from training.engine.train import train
 from training.scaling.plan import Bounds
 from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
@@ -46,6 +47,7 @@ from webapp.jobs.models import Checkpoint, Desired, Job
 from webapp.jobs.policies.evaluation_films import queue_film, send_waiting_film
 from webapp.jobs.policies.judgements import judge_kept_models
 from webapp.jobs.reasons import Reason, StateChange
+from webapp.jobs.running.assembly import assemble, with_cache
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.checkpoint_files import (
     CheckpointFiles,
@@ -245,8 +247,6 @@ class _Run:
 
     def _record_events(self) -> Stopped:
         """Record all events but the last, which is returned."""
-        from webapp.jobs.running.assembly import assemble, with_cache  # only a run needs it
-
         self._go_on_unless_stopped()
         failpoints.reach("before_open")
         try:
@@ -300,8 +300,6 @@ class _Run:
         return patient_holder(holder, self._wait)
 
     def _events(self, platform: MeteredPlatform) -> Iterator[Event]:
-        from training.engine.train import train
-
         load = self._store.load_recorded
         resume = self._wait(
             partial(resume_point, job_id=self._job.pk, epoch=self._epoch, load=load, clock=self._clock)

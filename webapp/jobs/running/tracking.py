@@ -17,6 +17,7 @@ from training.engine.messages import FAILED_ENDS, Evaluated, Event, RoundFinishe
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.charts.scalars import EVALUATION, SCORE, SPENT, scalars_of
 from webapp.jobs.models import Job
+from webapp.jobs.policies.downloads import checkpoint, checkpoint_path, policy_files
 from webapp.jobs.running.recorder import as_json
 from webapp.trackers import queries, services
 from webapp.trackers.models import TrackerKind
@@ -102,8 +103,6 @@ class Trackers:
 
     def _policy(self) -> dict[str, bytes]:
         """The files of the best checkpoint's policy, else of the newest; none if there is none that can be read."""
-        from webapp.jobs.policies.downloads import checkpoint, checkpoint_path, policy_files
-
         try:
             chosen = checkpoint(self._job, "")
             if chosen is None:

@@ -64,10 +64,10 @@ def make(
         with path.open("w", encoding="utf-8", newline="") as file:
             file.writelines(chosen.pieces(costs, on_progress))
     elif format_key == "xlsx":
-        from webapp.reports.files import xlsx_file  # xlsx and pdf load libraries that pages never need
+        from webapp.reports.files import xlsx_file  # loads a library that pages never need
 
         xlsx_file.write(costs, path, whose, on_progress)
     else:
-        from webapp.reports.files import pdf_file
+        from webapp.reports.files import pdf_file  # loads a library that pages never need
 
         pdf_file.write(costs, path, whose, made_at)
