@@ -252,6 +252,14 @@ class Scene:
 
     def __init__(self) -> None:
         self.mine, self.theirs = self._project(), self._project()
+        people = (*self.mine["people"].values(), *self.theirs["people"].values())
+        self._cookies = {person.pk: signed_in(person).cookies.output(header="") for person in people}
+
+    def browser_of(self, person: Any) -> Client:
+        """Return a new browser with the person's session, which is made once for all tests."""
+        client = Client()
+        client.cookies.load(self._cookies[person.pk])
+        return client
 
     def _project(self) -> dict[str, Any]:
         owner = make_user(password=PASSWORD)
@@ -352,10 +360,6 @@ def _rows() -> dict[str, list[Any]]:
     return {kind.__name__: list(kind.objects.order_by("pk").values()) for kind in kinds}
 
 
-def _as(person: Any) -> Client:
-    return Client() if person is None else signed_in(person)
-
-
 @pytest.fixture(scope="module")
 def scene(module_rows: None) -> Scene:
     ContentType.objects.clear_cache()
@@ -370,11 +374,11 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
     before = _rows()
 
     for method in ("get", "post"):
-        answer = getattr(_as(None), method)(address)
+        answer = getattr(Client(), method)(address)
         assert answer.status_code == 302, method
         assert answer.headers["Location"].startswith("/accounts/login/")
         for role in ROLES:
-            foreign = _as(scene.theirs["people"][role])
+            foreign = scene.browser_of(scene.theirs["people"][role])
             assert getattr(foreign, method)(address).status_code == 404, (method, role)
 
     # Another project's things, asked for through one's own door.
@@ -399,28 +403,29 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
     ):
         if parameter in _parameters(name):
             crossed = scene.address(name, scene.mine, **{parameter: scene.theirs[parameter]})
-            owner = _as(scene.mine["people"]["owner"])
+            owner = scene.browser_of(scene.mine["people"]["owner"])
             assert getattr(owner, door.method)(crossed).status_code == 404, parameter
 
     for role in ROLES[: ROLES.index(door.needs)]:
-        low = _as(scene.mine["people"][role])
+        low = scene.browser_of(scene.mine["people"][role])
         for method in ("get", "post"):
             assert getattr(low, method)(address).status_code in (403, 405), (method, role)
         assert getattr(low, door.method)(address).status_code == 403, role
     assert _rows() == before, "a stranger changed something"
 
     if door.method == "post":
-        assert _as(scene.mine["people"]["owner"]).get(address).status_code == 405
+        assert scene.browser_of(scene.mine["people"]["owner"]).get(address).status_code == 405
     for role in ROLES[ROLES.index(door.needs) :]:
-        status = getattr(_as(scene.mine["people"][role]), door.method)(address).status_code
+        browser = scene.browser_of(scene.mine["people"][role])
+        status = getattr(browser, door.method)(address).status_code
         assert status in ({404} if name in ALSO_ABSENT else {200, 302, 422}), role
 
 
 @pytest.mark.parametrize("name", sorted(SIGNED_IN))
 def test_pages_about_oneself_want_a_person(name: str) -> None:
     address = reverse(name, kwargs=SIGNED_IN[name])
-    assert _as(None).get(address).headers["Location"].startswith("/accounts/login/")
-    assert _as(make_user()).get(address).status_code in (200, 302)
+    assert Client().get(address).headers["Location"].startswith("/accounts/login/")
+    assert signed_in(make_user()).get(address).status_code in (200, 302)
 
 
 @pytest.mark.parametrize("name", sorted(name for name, door in DOORS.items() if door.method == "post"))

@@ -14,10 +14,10 @@ from webapp.templatetags.look import _symbols
 _ROOT = Path(settings.BASE_DIR)
 
 
-def _trees() -> dict[str, ast.Module]:
+def _texts() -> dict[str, str]:
     """By name, the modules of webapp."""
     return {
-        ".".join(path.relative_to(_ROOT).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+        ".".join(path.relative_to(_ROOT).with_suffix("").parts): path.read_text(encoding="utf-8")
         for path in sorted((_ROOT / "webapp").rglob("*.py"))
     }
 
@@ -39,9 +39,15 @@ def _with_icons(trees: dict[str, ast.Module]) -> dict[tuple[str, str], int]:
 
 
 def _named_in_code() -> Iterator[tuple[str, str]]:
-    trees = _trees()
-    classes = _with_icons(trees)
-    for module, tree in trees.items():
+    texts = _texts()
+    classes = _with_icons(
+        {module: ast.parse(text) for module, text in texts.items() if "icon" in text or "(Pill)" in text}
+    )
+    makes_one = re.compile(rf"\b(?:{'|'.join({name for _, name in classes})})\(")
+    for module, text in texts.items():
+        if not makes_one.search(text):
+            continue
+        tree = ast.parse(text)
         here = {name: place for (home, name), place in classes.items() if home == module}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
