@@ -8,7 +8,7 @@ messages of the machines need as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -151,6 +151,10 @@ def mark_unpaid(amount: str, word: str) -> SafeString | str:
     return format_html('<span class="unpaid" title="{}: no one pays it">{}</span>', word.capitalize(), text)
 
 
+AxisTicks = tuple[tuple[str, str], ...]
+"""How far along the axis, in percent, and the words."""
+
+
 def svg_points(places: Iterable[tuple[float, float]]) -> str:
     """The `points` attribute of a polyline or polygon."""
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
@@ -168,9 +172,17 @@ def nice_ticks(low: float, high: float, parts: int = 5) -> list[float]:
     return [place * step for place in range(first, max(last, first + 1) + 1)]
 
 
-def ticks_up_to(most: float) -> list[float]:
-    """Round numbers from 0 up to `most`: three to five of them."""
-    return [tick for tick in nice_ticks(0.0, most, 4) if tick <= most]
+def axis_of(
+    low: float, high: float, start: float, end: float, of: Callable[[float], float] = float
+) -> Callable[[float], float]:
+    """Return where values are drawn on an axis from `low`, at `start`, to `high`, at `end`. `of`: log, or nothing."""
+    return lambda value: start + (of(value) - of(low)) / (of(high) - of(low)) * (end - start)
+
+
+def percent_ticks(most: float, place: Callable[[float], float], words: Callable[[int], str]) -> AxisTicks:
+    """Three to five round numbers from 0 up to `most`: their places, in percent of the axis, and their words."""
+    ticks = (tick for tick in nice_ticks(0.0, most, 4) if tick <= most)
+    return tuple((f"{place(tick):.2f}%", words(round(tick))) for tick in ticks)
 
 
 def format_axis_usd(picodollars: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from research.reports.outcomes import Summary
 from training.statistics.few_seeds import bootstrap, interquartile_mean
-from webapp.formatting import nice_ticks
+from webapp.formatting import axis_of, nice_ticks
 
 # Okabe & Ito: colours that any colour vision distinguishes; dashes distinguish lines without colour.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -61,13 +61,8 @@ def _panel(environment: str, drawn: Sequence[Summary], order: list[str]) -> str:
     x_end = max(grid[-1] for _, (grid, _) in curves)
     values = [value for _, (_, seeds) in curves for line in seeds for value in line]
     ticks = nice_ticks(min(0.0, *values), max(values))
-    low, high = ticks[0], ticks[-1]
-
-    def across(x: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * x / x_end
-
-    def up(y: float) -> float:
-        return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * (y - low) / (high - low)
+    across = axis_of(0.0, x_end, _LEFT, _WIDTH - _RIGHT)
+    up = axis_of(ticks[0], ticks[-1], _HEIGHT - _BOTTOM, _TOP)
 
     def path(xs: Sequence[float], ys: Sequence[float]) -> str:
         return "M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in zip(xs, ys, strict=True))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webapp.comparing.figures import SideFigures, ahead_of_each
-from webapp.formatting import display_usd, format_duration, format_score, nice_ticks, svg_points
+from webapp.formatting import axis_of, display_usd, format_duration, format_score, nice_ticks, svg_points
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 WIDTH, HEIGHT = 440, 270
@@ -26,16 +26,10 @@ class ParetoDot:
 
 
 @dataclass(frozen=True)
-class AxisTick:
-    at: float
-    words: str
-
-
-@dataclass(frozen=True)
 class Plane:
     dots: tuple[ParetoDot, ...]
-    x_ticks: tuple[AxisTick, ...]
-    y_ticks: tuple[AxisTick, ...]
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
     front: str
     """Points of an SVG line through the sides that are significantly ahead of each other side in return or across;
     empty for fewer than two."""
@@ -59,8 +53,8 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     x_steps = [unit * step for step in nice_ticks(0.0, max(across) / unit * 1.05, 4)]
     bounds = [bound for figures in known if figures.iqm for bound in (figures.iqm.low, figures.iqm.high)]
     y_steps = nice_ticks(min(bounds), max(bounds), 4)
-    horizontal = _scale(x_steps, _LEFT, WIDTH - _RIGHT)
-    vertical = _scale(y_steps, HEIGHT - _BOTTOM, _TOP)
+    horizontal = axis_of(x_steps[0], x_steps[-1], _LEFT, WIDTH - _RIGHT)
+    vertical = axis_of(y_steps[0], y_steps[-1], HEIGHT - _BOTTOM, _TOP)
     dots = tuple(
         ParetoDot(
             figures,
@@ -75,11 +69,8 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     )
     return Plane(
         dots,
-        tuple(AxisTick(horizontal(value), _axis(value, by, max(across))) for value in x_steps),
-        tuple(
-            AxisTick(vertical(value), format_axis_score(value, known[0].side.score.decimals))
-            for value in y_steps
-        ),
+        tuple((horizontal(value), _axis(value, by, max(across))) for value in x_steps),
+        tuple((vertical(value), format_axis_score(value, known[0].side.score.decimals)) for value in y_steps),
         _front(dots, by),
     )
 
@@ -119,7 +110,3 @@ def _words(figures: SideFigures) -> str:
     cost = "unknown cost" if figures.cost_a_run is None else display_usd(figures.cost_a_run)
     time = "unknown time" if figures.time_s is None else format_duration(figures.time_s)
     return f"{figures.side.name}: {score.name} {value}, {cost} and {time} a run"
-
-
-def _scale(steps: Sequence[float], start: float, end: float) -> Callable[[float], float]:
-    return lambda value: start + (value - steps[0]) / (steps[-1] - steps[0]) * (end - start)

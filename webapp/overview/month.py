@@ -18,7 +18,15 @@ from django.db.models import Case, CharField, Sum, Value, When
 
 from cloud.timing.forecasting.result import TENTH
 from webapp.accounts.models import Project
-from webapp.formatting import display_usd, format_axis_usd, format_day, svg_points, ticks_up_to
+from webapp.formatting import (
+    AxisTicks,
+    axis_of,
+    display_usd,
+    format_axis_usd,
+    format_day,
+    percent_ticks,
+    svg_points,
+)
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.billed import has_bills
 from webapp.reports.cells import UtcDay
@@ -124,14 +132,8 @@ class MonthDrawing:
     band: str
     middle: str
     limit_y: float | None
-    levels: tuple[tuple[str, str], ...] = ()
-    """Ticks of the money axis: how far down, in percent, and the amount."""
-
-
-def _levels(top: float) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (f"{100 * (1 - tick / top):.2f}%", format_axis_usd(round(tick))) for tick in ticks_up_to(top)
-    )
+    levels: AxisTicks = ()
+    """Of the money axis."""
 
 
 def drawing(month: Month, limit: int | None) -> MonthDrawing:
@@ -151,7 +153,8 @@ def drawing(month: Month, limit: int | None) -> MonthDrawing:
         low, most_likely, high = (at(month.days, amount) for amount in expected)
         band, middle = svg_points((here, high, low)), svg_points((here, most_likely))
     limit_y = None if limit is None else HEIGHT * (1 - limit / top)
-    return MonthDrawing(line, band, middle, limit_y, _levels(top) if top > 1 else ())
+    levels = percent_ticks(top, axis_of(0, top, 100, 0), format_axis_usd) if top > 1 else ()
+    return MonthDrawing(line, band, middle, limit_y, levels)
 
 
 def pace_sentence(month: Month) -> str:

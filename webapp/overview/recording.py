@@ -18,7 +18,15 @@ from django.templatetags.static import static
 from django.urls import reverse
 
 from webapp.accounts.models import Project
-from webapp.formatting import format_count, format_day, format_score, svg_points, ticks_up_to
+from webapp.formatting import (
+    AxisTicks,
+    axis_of,
+    format_count,
+    format_day,
+    format_score,
+    percent_ticks,
+    svg_points,
+)
 from webapp.jobs.charts.figures import SCORE
 from webapp.jobs.charts.sparklines import sampled
 from webapp.jobs.form.presets import Preset, presets
@@ -33,8 +41,6 @@ _STEPS = "payload__report__total_env_steps"
 
 Points = Sequence[tuple[float, float]]
 """Steps and return."""
-Ticks = tuple[tuple[str, str], ...]
-"""How far along the axis, in percent, and the label."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,8 @@ class DemoCard:
     recorded_steps: str
     recorded: str
     live: str
-    across: Ticks
-    up: Ticks
+    across: AxisTicks
+    up: AxisTicks
     words: str
     films: tuple[DemoFilm, ...]
     presets: tuple[Preset, ...]
@@ -81,15 +87,14 @@ def demo_card(project: Project) -> DemoCard | None:
     if live and live[-1][0] > recorded[-1][0]:
         recorded = []
     right, top = (max(point[at] for point in (*recorded, *live)) for at in (0, 1))
-    across, up = ticks_up_to(right), ticks_up_to(top)
     return DemoCard(
         job=job,
         recorded_on=format_day(date.fromisoformat(recording()["recorded_on"])),
         recorded_steps=format_count(recording()["env_steps"]),
         recorded=_line(recorded, right, top),
         live=_line(live, right, top),
-        across=tuple((f"{100 * at / right:.2f}%", format_count(round(at))) for at in across),
-        up=tuple((f"{100 - 100 * at / (1.08 * top):.2f}%", format_count(round(at))) for at in up),
+        across=percent_ticks(right, axis_of(0, right, 0, 100), format_count),
+        up=percent_ticks(top, axis_of(0, 1.08 * top, 100, 0), format_count),
         words=_in_words(recorded, live),
         films=_films_of(job) or _recorded_films(),
         presets=tuple(preset for preset in presets().values() if preset.first),

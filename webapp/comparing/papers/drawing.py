@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from webapp.formatting import nice_ticks, svg_points
+from webapp.formatting import axis_of, nice_ticks, svg_points
 
 RULER_WIDTH, _RULER_MARGIN = 240.0, 10.0
 _Marks = tuple[tuple[float, str], ...]
@@ -49,13 +49,11 @@ def ruler(
     shown = [*interval.values(), *([] if paper is None else [paper])]
     near, far = _RATIOS if ratio else _SPANS
     marks = near if near[0][0] <= min(shown) and max(shown) <= near[-1][0] else far
-    ends = marks[0][0], marks[-1][0]
+    least, most = marks[0][0], marks[-1][0]
+    along = axis_of(least, most, _RULER_MARGIN, RULER_WIDTH - _RULER_MARGIN, math.log if ratio else float)
 
     def place(value: float) -> float:
-        held = min(max(value, ends[0]), ends[1])
-        scale = math.log if ratio else float
-        share = (scale(held) - scale(ends[0])) / (scale(ends[1]) - scale(ends[0]))
-        return _RULER_MARGIN + share * (RULER_WIDTH - 2 * _RULER_MARGIN)
+        return along(min(max(value, least), most))
 
     return Ruler(
         place((1.0 if ratio else 0.0) if limit is None else limit),
@@ -141,14 +139,8 @@ def panel(
         y_ticks = [10.0**power for power in powers]
     else:
         y_ticks = nice_ticks(min(0.0, *ys) if from_zero else min(ys), max(ys))
-
-    def across(x: float) -> float:
-        return _LEFT + (x - x_ticks[0]) / (x_end - x_ticks[0]) * (_WIDTH - _LEFT - _RIGHT)
-
-    def up(y: float) -> float:
-        scale = math.log10 if logarithmic else float
-        share = (scale(y) - scale(y_ticks[0])) / (scale(y_ticks[-1]) - scale(y_ticks[0]))
-        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+    across = axis_of(x_ticks[0], x_end, _LEFT, _WIDTH - _RIGHT)
+    up = axis_of(y_ticks[0], y_ticks[-1], _HEIGHT - _BOTTOM, _TOP, math.log10 if logarithmic else float)
 
     def outline(curve: Series) -> str:
         if not curve.low:

@@ -10,6 +10,7 @@ from webapp.comparing.predictions.predict import WhatIf
 from webapp.comparing.predictions.text import display_dollars
 from webapp.formatting import (
     MINUS,
+    axis_of,
     format_axis_usd,
     format_count,
     format_duration,
@@ -101,12 +102,11 @@ def _chart(
     left = past[0][0]
     values = [*(value for _, value in past), low, high, *([] if limit is None else [limit])]
     heights = nice_ticks(min(values), max(values))
-    bottom, tall = heights[0], heights[-1] - heights[0]
-    wide = (until - left) or 1.0
+    across = axis_of(left, until if until > left else left + 1.0, _EDGE, WIDTH - _EDGE)
+    up = axis_of(heights[0], heights[-1], HEIGHT - _EDGE, _EDGE)
 
     def at(x: float, y: float) -> tuple[float, float]:
-        across = _EDGE + (WIDTH - 2 * _EDGE) * (x - left) / wide
-        return across, HEIGHT - _EDGE - (HEIGHT - 2 * _EDGE) * (y - bottom) / tall
+        return across(x), up(y)
 
     now = past[-1]
     return PredictionChart(
@@ -114,9 +114,9 @@ def _chart(
         past=svg_points(at(*point) for point in past),
         fan=svg_points([at(*now), at(until, high), at(until, low)]),
         middle=svg_points([at(*now), at(until, middle)]),
-        limit=None if limit is None else at(left, limit)[1],
+        limit=None if limit is None else up(limit),
         limit_words="" if limit is None else f"Limit {display_dollars(limit)}",
-        ticks=tuple((at(left, height)[1], words(height)) for height in heights),
+        ticks=tuple((up(height), words(height)) for height in heights),
         first=first,
         last=last,
         sentence=sentence,
