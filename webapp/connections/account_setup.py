@@ -93,7 +93,7 @@ def _claim(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
     if not locked.has_identity:
         raise ConnectionRefused("Finish the earlier steps first.")
     made = queries.set_up_of(locked) or SetUp(connection=locked, aim=aim, since=clock.now())
-    if queries.is_under_way(made) and not queries.set_up_given_up(made, clock.now()):
+    if queries.is_under_way(made.state) and not queries.is_given_up(made.state, made.since, clock.now()):
         raise ConnectionRefused("This is already in progress.")
     made.aim, made.state, made.since = aim, CheckState.REQUESTED, clock.now()
     made.number += 1

@@ -14,7 +14,10 @@ from webapp.http.responses import or_404
 from webapp.job_states import TERMINAL
 
 GIVEN_UP_AFTER = timedelta(seconds=30)
-"""A requested test counts as given up after this time, a running one after three times as long."""
+"""What no worker has begun for so long counts as given up."""
+TEST_SILENT_FOR = 3 * GIVEN_UP_AFTER
+SILENT_FOR = timedelta(minutes=5)
+"""A running set-up or profile without a report for so long has lost its worker. The slowest step fetches packages."""
 
 
 def connections_of(project: Project) -> QuerySet[Connection]:
@@ -74,33 +77,18 @@ def unfinished_job_counts(connections: list[Connection]) -> dict[str, int]:
     return counts
 
 
-def test_given_up(connection: Connection, now: datetime) -> bool:
-    """Whether a test was requested and no worker seems to run it."""
-    if (
-        connection.test_state not in (CheckState.REQUESTED, CheckState.RUNNING)
-        or connection.test_since is None
-    ):
-        return False
-    patience = GIVEN_UP_AFTER * (1 if connection.test_state == CheckState.REQUESTED else 3)
-    return now - connection.test_since > patience
-
-
-SET_UP_GIVEN_UP_AFTER = timedelta(minutes=5)
-"""A running set-up without a report for so long has lost its worker. The slowest step fetches packages."""
-
-
 def set_up_of(connection: Connection) -> SetUp | None:
     """The set-up of the connection's account. None if it was never requested."""
     return SetUp.objects.filter(connection=connection).first()
 
 
-def set_up_given_up(made: SetUp, now: datetime) -> bool:
-    """Whether a set-up was requested and no worker seems to run it."""
-    if not is_under_way(made):
-        return False
-    patience = GIVEN_UP_AFTER if made.state == CheckState.REQUESTED else SET_UP_GIVEN_UP_AFTER
-    return now - made.since > patience
+def is_given_up(
+    state: str, since: datetime | None, now: datetime, silent_for: timedelta = SILENT_FOR
+) -> bool:
+    """Whether a test, a set-up or a profile was requested and no worker seems to do it."""
+    patience = GIVEN_UP_AFTER if state == CheckState.REQUESTED else silent_for
+    return is_under_way(state) and since is not None and now - since > patience
 
 
-def is_under_way(made: SetUp) -> bool:
-    return made.state in (CheckState.REQUESTED, CheckState.RUNNING)
+def is_under_way(state: str) -> bool:
+    return state in (CheckState.REQUESTED, CheckState.RUNNING)

@@ -9,7 +9,7 @@ from cloud.accounts.provision.regions import has_prices
 from cloud.accounts.provision.steps import StepState
 from cloud.money.billing.price_book import PriceBook
 from webapp.connections.models import Aim, CheckState, Connection, ConnectionKind, SetUp
-from webapp.connections.queries import is_under_way, set_up_given_up, test_given_up
+from webapp.connections.queries import TEST_SILENT_FOR, is_given_up, is_under_way
 from webapp.formatting import Status, Tone, plural
 
 
@@ -48,7 +48,7 @@ WAYS = (
 def connection_status(connection: Connection, now: datetime) -> Status:
     if not connection.has_identity:
         return Status("waiting", "hourglass", "Not set up", "Some steps are left to do.")
-    if test_given_up(connection, now):
+    if is_given_up(connection.test_state, connection.test_since, now, TEST_SILENT_FOR):
         return Status(
             "warning",
             "exclamation-triangle-fill",
@@ -127,13 +127,13 @@ def set_up_status(made: SetUp | None, now: datetime) -> Status:
     if made is None:
         return Status("waiting", "circle", "Not set up", "Starling has made nothing in this account yet.")
     making = made.aim == Aim.SET_UP
-    if set_up_given_up(made, now):
+    if is_given_up(made.state, made.since, now):
         words = (
             "No worker finished it. See that `manage.py up` runs, then do it again:"
             " the next set-up finds what was made."
         )
         return Status("warning", "exclamation-triangle-fill", "No answer", words)
-    if is_under_way(made):
+    if is_under_way(made.state):
         if made.aim == Aim.PROFILE:
             words = "A profile is measuring functions of several sizes. Set-up and removal wait for it."
             return Status("running", "arrow-repeat", "Profiling", words, True)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
 from django.db.models import QuerySet
 from django.http import Http404
 
 from cloud.accounts.profiling import ProfiledCall
 from webapp.accounts.models import Project
 from webapp.connections.models import Connection
-from webapp.connections.queries import GIVEN_UP_AFTER as REQUEST_GIVEN_UP_AFTER
 from webapp.connections.queries import connection_in
-from webapp.resources.profiling.models import MemoryProfile, ProfileState
+from webapp.resources.profiling.models import MemoryProfile
 
 SIMULATED = "simulated"
 """The simulated cloud's place in addresses, where an account has its connection's id."""
-
-GIVEN_UP_AFTER = timedelta(minutes=5)
-"""After this long without progress, the worker of a profile is taken for dead."""
 
 
 def account_in(project: Project, connection_id: str) -> Connection | None:
@@ -41,15 +35,3 @@ def profile_in(project: Project, connection: Connection | None, profile_id: int)
 
 def runs_of(profile: MemoryProfile) -> list[ProfiledCall]:
     return [ProfiledCall(**run) for run in profile.runs]
-
-
-def under_way(profile: MemoryProfile) -> bool:
-    return profile.state in (ProfileState.REQUESTED, ProfileState.RUNNING)
-
-
-def given_up(profile: MemoryProfile, now: datetime) -> bool:
-    """Whether the profile's worker is taken for dead."""
-    if not under_way(profile):
-        return False
-    patience = REQUEST_GIVEN_UP_AFTER if profile.state == ProfileState.REQUESTED else GIVEN_UP_AFTER
-    return now - profile.since > patience

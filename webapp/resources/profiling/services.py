@@ -21,6 +21,7 @@ from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import account_lease
 from webapp.connections.models import Connection
+from webapp.connections.queries import is_given_up, is_under_way
 from webapp.formatting import display_usd
 from webapp.money.budget_chain import headroom, period_start
 from webapp.money.models import Budget, BudgetScope
@@ -125,7 +126,7 @@ def _require_none_under_way(project: Project, clock: Clock) -> None:
     """Raise ProfileRefused while the project has an unfinished profile: each keeps a core of this machine busy."""
     Project.objects.select_for_update().get(pk=project.pk)
     latest = queries.profiles_of(project, None).first()
-    if latest and queries.under_way(latest) and not queries.given_up(latest, clock.now()):
+    if latest and is_under_way(latest.state) and not is_given_up(latest.state, latest.since, clock.now()):
         raise ProfileRefused("A profile is being measured already.")
 
 

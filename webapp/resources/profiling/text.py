@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from cloud.accounts.profiling import MemoryChoice, Size, choice, sizes_of
 from webapp.connections.models import Connection
+from webapp.connections.queries import is_given_up, is_under_way
 from webapp.formatting import Status
 from webapp.resources.profiling import queries
 from webapp.resources.profiling.models import MemoryProfile, ProfileState
@@ -73,10 +74,10 @@ def into_the_form(profile: MemoryProfile) -> dict[str, str]:
 def profile_status(profile: MemoryProfile | None, now: datetime) -> Status:
     if profile is None:
         return Status("waiting", "circle", "Not profiled", "Nothing has been measured yet.")
-    if queries.given_up(profile, now):
+    if is_given_up(profile.state, profile.since, now):
         words = "No worker finished it. See that `manage.py up` runs, then profile again."
         return Status("warning", "exclamation-triangle-fill", "No answer", words)
-    if queries.under_way(profile):
+    if is_under_way(profile.state):
         return Status("running", "arrow-repeat", "Profiling", _progress(profile), True)
     if profile.problem:
         return Status("failed", "x-octagon-fill", "Not done", profile.problem)
