@@ -22,7 +22,6 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of, final_learner
 from tests.training.specs import tiny
 from training.engine.checkpoints import FileCheckpointStore
-from training.engine.memory_needs import memory_needs
 from training.rl.learner import LearnerState
 from training.rl.measures.curvature import CurvatureSpec, measure_curvature
 from training.rl.networks.inference import NumpyPolicy, normalise
@@ -33,6 +32,7 @@ from training.rl.policies.model_card import model_card
 from training.rl.policies.trained import TrainedPolicy
 from training.rl.surfaces.update_samples import LossWeights, UpdateSamples
 from training.scaling.agent_weights import as_text, read_agent
+from training.tasks.kinds import task_of
 
 SQUARES: dict[str, Any] = {"network": {"kind": "squares"}}
 WAYS: dict[str, dict[str, Any]] = {
@@ -109,7 +109,8 @@ def test_its_film_and_its_curvature_are_made(trained: TrainedPolicy, tmp_path: P
 def test_it_needs_torch_and_is_no_scheduler(trained: TrainedPolicy) -> None:
     spaces = trained.learner.spaces
     dense = tiny(network={"kind": "mlp", "hidden": [24, 16], "shared": True})
-    assert memory_needs(trained.spec, spaces).job_bytes > memory_needs(dense, spaces).job_bytes + 100 * 2**20
+    needs, of_dense = (task_of(spec).memory_needs(spaces, 0) for spec in (trained.spec, dense))
+    assert needs.job_bytes > of_dense.job_bytes + 100 * 2**20
     with pytest.raises(ValueError, match="not the weights"):
         read_agent(as_text(trained.progress.weights))
 

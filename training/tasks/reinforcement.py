@@ -17,6 +17,7 @@ from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
 from training.engine.checkpoints import CheckpointError, Progress
 from training.engine.codec import Document
+from training.engine.memory_needs import MemoryNeeds
 from training.engine.seeds import derive
 from training.engine.unfinished import Unfinished
 from training.loops.staleness_aware import StalenessAware
@@ -24,6 +25,7 @@ from training.rl.algorithms.ppo import PPO
 from training.rl.environments.making import can_travel, spaces_of, stepped_by
 from training.rl.figures import EpisodeFigures, LearningFigures, UpdateReport
 from training.rl.learner import LearnerState
+from training.rl.memory_needs import needs_of_reinforcement
 from training.spec import TrainingSpec
 from training.tasks.task import Judging, Mismatch, Task
 from training.tasks.training import TrainingFacts
@@ -134,6 +136,11 @@ class ReinforcementLearning(Task[TrainingSpec]):
                 "as data of the newest policy: the decoupled objective, IMPALA or IMPACT suit such data better."
             )
         return tuple(notes)
+
+    def memory_needs(self, spaces: Any, workers: int) -> MemoryNeeds:
+        if spaces is None:
+            return super().memory_needs(spaces, workers)
+        return needs_of_reinforcement(self.spec, spaces, workers)
 
     def stepping(self) -> str:
         return stepped_by(self.spec.environment)

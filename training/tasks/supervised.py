@@ -20,9 +20,11 @@ from training.data.shard import encode_shard
 from training.data.store import read_rows
 from training.engine.checkpoints import CheckpointError, Progress, read_checkpoint
 from training.engine.codec import CodecError, Document, decode
+from training.engine.memory_needs import MemoryNeeds
 from training.engine.reports import EvaluationFigures, Figures
 from training.engine.seeds import derive
 from training.supervised.descent_state import DescentState
+from training.supervised.memory_needs import needs_of_descent
 from training.supervised.models import metrics
 from training.supervised.models.card import TrainedModel
 from training.supervised.models.model import Parameters
@@ -118,6 +120,9 @@ class SupervisedLearning(Task[Supervised]):
             for part, name, path in parts
             if getattr(other, name) != getattr(self.spec, name)
         ]
+
+    def memory_needs(self, spaces: Any, workers: int) -> MemoryNeeds:
+        return needs_of_descent(self.spec, workers)
 
     def stepping(self) -> str:
         manifest = self._manifest

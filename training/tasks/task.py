@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from training.engine.codec import Document
+from training.engine.memory_needs import ACTOR_PROCESS, JOB_PROCESS, MemoryNeeds, Need
 from training.tasks.training import Training, TrainingFacts
 
 if TYPE_CHECKING:
@@ -92,6 +93,12 @@ class Task(ABC, Generic[SpecOfKind]):
     def notes(self) -> tuple[str, ...]:
         """Return what a user should know before the first round."""
         return ()
+
+    def memory_needs(self, spaces: Any, workers: int) -> MemoryNeeds:
+        """Return what a job needs. `spaces` are those of what it steps, None where it has none; `workers` are the
+        processes that the job's process sends its calls to directly.
+        """
+        return MemoryNeeds((Need("process", JOB_PROCESS),), (Need("process", ACTOR_PROCESS),))
 
     def stepping(self) -> str:
         """Return who computes what is sampled, in one sentence; empty if there is nothing to say."""

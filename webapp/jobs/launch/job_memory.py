@@ -13,11 +13,12 @@ from cloud.workers.memory_watch import allow_workers
 from training.data.store import MissingData
 from training.engine.codec import BODY_LIMIT_BYTES
 from training.engine.memory_limit import limit_growth, machine_bytes
-from training.engine.memory_needs import MemoryNeeds, Need, largest_of, memory_needs
+from training.engine.memory_needs import MemoryNeeds, Need, largest_of
 from training.engine.torch_loading import may_have_gpu
 from training.rl.environments.measuring import NotMeasured, measured_apart
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
+from training.tasks.kinds import task_of
 from webapp.formatting import plural
 from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.spec import JobSpec
@@ -66,7 +67,7 @@ def memory_of(spec: JobSpec) -> JobMemory | None:
     """Return what a job takes; None where its data or environment cannot be used, which other checks say."""
     workers = _workers(spec)
     try:
-        return JobMemory(memory_needs(spec.training, _spaces(spec), workers=workers), workers)
+        return JobMemory(task_of(spec.training).memory_needs(_spaces(spec), workers), workers)
     except (MissingData, ValueError):
         return None
 
