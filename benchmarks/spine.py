@@ -160,13 +160,8 @@ def _recovery_s(folder: Path) -> float:
 
 
 def _gaps(folder: Path) -> tuple[int, int]:
-    numbers = [
-        row[0]
-        for row in _rows(
-            folder,
-            f"SELECT round_no FROM jobs_round WHERE job_id = {_LAST_JOB}",
-        )
-    ]
+    query = f"SELECT round_no FROM jobs_event WHERE round_no IS NOT NULL AND job_id = {_LAST_JOB}"
+    numbers = [row[0] for row in _rows(folder, query)]
     return max(numbers) - len(set(numbers)), len(numbers) - len(set(numbers))
 
 

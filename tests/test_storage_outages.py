@@ -33,7 +33,7 @@ GOES_ON_WITHIN_S = 60.0
 _OUTAGE_S = 3.0
 _ACTORS = 2
 _ROUNDS = "SELECT id, round_no FROM jobs_job ORDER BY id"
-_ROUND_ROWS = "SELECT id, job_id, round_no FROM jobs_round"
+_ROUND_ROWS = "SELECT id, job_id, round_no FROM jobs_event WHERE round_no IS NOT NULL"
 _PAID_TWICE = (
     "SELECT account_id, round_no, kind, count(*) FROM money_charge WHERE kind != 'rent' AND state = 'settled'"
     f" GROUP BY 1, 2, 3 HAVING count(*) > CASE kind WHEN 'rollout' THEN {_ACTORS} ELSE 1 END"
