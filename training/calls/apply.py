@@ -168,9 +168,7 @@ def sums_with(before: LearnerState, gradients: list[Document]) -> RoundSums:
 
     sums = before.round_sums
     for gradient in gradients:
-        sums = sums.add(
-            moments(gradient, "observation"), moments(gradient, "return"), gradient.get("divergence")
-        )
+        sums = sums.add(moments(gradient, "observation"), moments(gradient, "return"), gradient["divergence"])
     return sums
 
 

@@ -45,8 +45,6 @@ MEASURED = (
     "clip_fraction",
     "explained_variance",
 )
-_UNMEASURED = {"weight": 1.0, "effective": 1.0}
-"""The values of figures that no gradient has; for others it is 0."""
 MOMENTS = ("observation", "return")
 EPISODE_MEANS = ("episode_return_mean", "episode_length_mean")
 NUMBER_LIMIT = 1e15
@@ -248,17 +246,11 @@ def joined_facts(version: int, gradients: list[Document]) -> dict[str, Any]:
 def mean_figures(
     gradients: list[Document], part: str, names: Iterable[str], weights: Sequence[float] | None = None
 ) -> dict[str, float]:
-    """Return the means of what gradients have measured.
-
-    Those that wait in a checkpoint of an earlier version may lack a figure: its mean is of those that have it.
-    """
-    means = {}
-    for name in names:
-        having = [at for at, gradient in enumerate(gradients) if name in gradient.get(part, ())]
-        values = [gradients[at][part][name] for at in having]
-        counts = None if weights is None else [weights[at] for at in having]
-        means[name] = float(np.average(values, weights=counts)) if having else _UNMEASURED.get(name, 0.0)
-    return means
+    """Return the means of what gradients have measured."""
+    return {
+        name: float(np.average([gradient[part][name] for gradient in gradients], weights=weights))
+        for name in names
+    }
 
 
 def _shapes(request: GradientRequest) -> dict[str, tuple[int, ...]]:

@@ -57,11 +57,8 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
 
 
 def _start(call: Call, request: GradientRequest) -> Document | None:
-    """Return what the first pass kept; None if it was made by an earlier version that kept less."""
-    if call.slot_state is None or request.pass_no == 1:
-        return None
-    start = decode(call.slot_state)
-    return start if set(start) >= set(request.algorithm.kept_of_first_pass) else None
+    """Return what the first pass kept, if anything."""
+    return None if call.slot_state is None or request.pass_no == 1 else decode(call.slot_state)
 
 
 def _document(call: Call, request: GradientRequest, computed: SliceGradient) -> Document:
