@@ -57,6 +57,16 @@ def test_a_project_and_a_user_have_their_types() -> None:
     assert [str(path.relative_to(ROOT)) for path in sources] == []
 
 
+LONG_TEMPLATE_LINES = 248
+"""Only ever lower it: break a line between attributes, or between blocks."""
+
+
+def test_no_more_lines_of_templates_are_longer_than_200_characters() -> None:
+    templates = (ROOT / "templates").rglob("*.html")
+    long = [line for path in templates for line in path.read_text("utf-8").splitlines() if len(line) > 200]
+    assert len(long) <= LONG_TEMPLATE_LINES
+
+
 def test_nothing_imports_pickle() -> None:
     culprits = [
         _where(path, node)
