@@ -155,7 +155,7 @@ def of(spec: Training, kind: str) -> tuple[Call, bytes]:
         "score": task.judge(0, 2)[0].request,
     }
     if kind == "merge":
-        pushes = [_result(*of(spec, "sgd")).payload for _ in range(2)]
+        pushes = [result_of(*of(spec, "sgd")).payload for _ in range(2)]
         call = Call(
             id="c-a1", request=task.learn(0.0), where="learner", inputs=(begun.learner, *pushes), **values
         )
@@ -167,7 +167,7 @@ def of(spec: Training, kind: str) -> tuple[Call, bytes]:
     return call, begun.weights
 
 
-def _result(call: Call, weights: bytes) -> Any:
+def result_of(call: Call, weights: bytes) -> Any:
     return execute(call, weights if call.weights is not None else None, WarmCache())
 
 
@@ -175,7 +175,7 @@ def _result(call: Call, weights: bytes) -> Any:
 @pytest.mark.parametrize("significance", [0.0, 0.5])
 def test_an_honest_answer_is_taken(kind: str, significance: float) -> None:
     call, weights = of(descent(significance=significance), kind)
-    result = _result(call, weights)
+    result = result_of(call, weights)
     KINDS[kind].check(call, call.request, result)
     assert len(result.payload) + len(result.slot_state or b"") <= KINDS[kind].answer_limit_bytes(
         call, call.request
@@ -192,7 +192,7 @@ def test_an_answer_travels_by_the_wire() -> None:
     )
     _, result = answer_to(call, "run", packed)
     assert result is not None
-    assert result.payload == _result(call, weights).payload
+    assert result.payload == result_of(call, weights).payload
     answer = wire.read_answer(packed)
     other = answer.model_copy(update={"payload": answer.payload + b"more"})
     with pytest.raises(MalformedMessage):
@@ -271,7 +271,7 @@ HOSTILE = [
 @pytest.mark.parametrize(("kind", "change", "words"), HOSTILE)
 def test_a_hostile_answer_is_refused(kind: str, change: Callable[[dict[str, Any]], None], words: str) -> None:
     call, weights = of(descent(), kind)
-    result = _result(call, weights)
+    result = result_of(call, weights)
     document = decode(result.payload)
     change(document)
     with pytest.raises(ValueError, match=words):
@@ -281,7 +281,7 @@ def test_a_hostile_answer_is_refused(kind: str, change: Callable[[dict[str, Any]
 @pytest.mark.parametrize("kind", ["sgd", "merge", "score"])
 def test_work_that_was_not_done_is_not_believed(kind: str) -> None:
     call, weights = of(descent(), kind)
-    result = _result(call, weights)
+    result = result_of(call, weights)
     usage = result.usage.model_copy(update={"samples": result.usage.samples + 1})
     with pytest.raises(ValueError, match="reported"):
         KINDS[kind].check(call, call.request, type(result)(result.payload, None, usage))
@@ -291,7 +291,7 @@ def test_work_that_was_not_done_is_not_believed(kind: str) -> None:
 
 def test_a_carried_state_without_a_filter_is_refused() -> None:
     call, weights = of(descent(significance=0.5), "sgd")
-    result = _result(call, weights)
+    result = result_of(call, weights)
     plain, _ = of(descent(), "sgd")
     with pytest.raises(ValueError, match="without a filter"):
         KINDS["sgd"].check(plain, plain.request, result)

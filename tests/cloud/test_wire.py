@@ -33,6 +33,11 @@ def _request(call: Call, **changes: Any) -> bytes:
     return wire.pack_request(ActorRequest(run=RUN, call=call, **{**given, **changes}))
 
 
+def answer_of(call: Call) -> ActorAnswer:
+    """An answer as an actor really gives it."""
+    return wire.read_answer(ActorMemory().answer(_request(call)))
+
+
 @pytest.fixture
 def ref() -> BlobRef:
     return BlobShelf().publish(0, calls.weights())
@@ -45,8 +50,7 @@ def call(ref: BlobRef) -> Call:
 
 @pytest.fixture
 def good(call: Call) -> ActorAnswer:
-    """An answer to `call` as an actor really gives it."""
-    return wire.read_answer(ActorMemory().answer(_request(call)))
+    return answer_of(call)
 
 
 def test_a_call_travels_whole(ref: BlobRef) -> None:
@@ -74,14 +78,18 @@ def test_evaluations_are_checked_too(ref: BlobRef) -> None:
         answer_to(call, RUN, wire.pack_answer(short))
 
 
-@pytest.fixture(scope="module")
-def learned() -> tuple[Call, ActorAnswer]:
+def learned_update() -> tuple[Call, ActorAnswer]:
     """An update as an actor may be asked for one, and its answer."""
     sampled = wire.read_answer(
         ActorMemory().answer(_request(calls.rollout("r", BlobShelf().publish(0, calls.weights()))))
     )
     call = calls.update("u", (calls.learner_state().encode(), sampled.payload), where="actor")
     return call, wire.read_answer(ActorMemory().answer(_request(call)))
+
+
+@pytest.fixture(scope="module")
+def learned() -> tuple[Call, ActorAnswer]:
+    return learned_update()
 
 
 def test_an_update_from_an_actor_is_used(learned: tuple[Call, ActorAnswer]) -> None:
@@ -277,7 +285,7 @@ def test_pictures_come_back_compressed(call: Call, good: ActorAnswer) -> None:
     assert len(wire.pack_answer(good.model_copy(update={"payload": bytes(100_000)}))) < 5_000
 
 
-def _with_trajectory(answer: ActorAnswer, **arrays: Any) -> ActorAnswer:
+def with_trajectory(answer: ActorAnswer, **arrays: Any) -> ActorAnswer:
     document = {**decode(answer.payload), **arrays}
     return answer.model_copy(
         update={"payload": encode({name: value for name, value in document.items() if value is not None})}
@@ -321,7 +329,7 @@ def test_a_trajectory_that_was_not_requested_is_refused(
     changes: dict[str, Any], words: str, call: Call, good: ActorAnswer
 ) -> None:
     with pytest.raises(MalformedMessage, match=words):
-        answer_to(call, RUN, wire.pack_answer(_with_trajectory(good, **changes)))
+        answer_to(call, RUN, wire.pack_answer(with_trajectory(good, **changes)))
 
 
 @pytest.mark.parametrize(
