@@ -56,7 +56,7 @@ def _sample(memory_mb: int, steps: int, *, cold: bool = False, run_factor: float
     return CallSample(work, usage)
 
 
-def _samples() -> list[CallSample]:
+def measured_samples() -> list[CallSample]:
     found = []
     for size in (1024, 1769, 3008):
         found += [_sample(size, 64, cold=True) for _ in range(4)]
@@ -77,11 +77,11 @@ def _profile(samples: Sequence[CallSample]) -> tuple[float, ...]:
 
 
 def test_what_calls_are_made_of_is_found_again() -> None:
-    assert _profile(_samples()) == pytest.approx((CORE, COLD_S, ROUND_TRIP_S, MBIT_PER_S), rel=1e-3)
+    assert _profile(measured_samples()) == pytest.approx((CORE, COLD_S, ROUND_TRIP_S, MBIT_PER_S), rel=1e-3)
 
 
 def test_all_other_numbers_stay_and_say_where_they_are_from() -> None:
-    found = account_profile(_samples(), ACCOUNT, BASE, STACK, TODAY)
+    found = account_profile(measured_samples(), ACCOUNT, BASE, STACK, TODAY)
     assert found.title == "AWS Lambda, measured on 2026-11-21"
     assert found.region == "eu-central-1"
     assert isinstance(found.actors, Functions)
@@ -94,7 +94,7 @@ def test_all_other_numbers_stay_and_say_where_they_are_from() -> None:
 
 
 def test_one_that_was_disturbed_changes_little() -> None:
-    samples = _samples()
+    samples = measured_samples()
     disturbed = samples.index(next(one for one in samples if one.work.steps == 1536))
     samples[disturbed] = _sample(1024, 1536, run_factor=5.0)
     core, *_ = _profile(samples)
@@ -102,7 +102,7 @@ def test_one_that_was_disturbed_changes_little() -> None:
 
 
 def test_a_spread_is_reported_as_one() -> None:
-    samples = _samples()
+    samples = measured_samples()
     for at, one in enumerate(samples):
         if not one.cold:
             slower = one.usage.run_s * (1.2 if at % 2 else 1.0)
@@ -110,11 +110,13 @@ def test_a_spread_is_reported_as_one() -> None:
     found = account_profile(samples, ACCOUNT, BASE, STACK, TODAY)
     # Half of them 1.2 times the other half: the middle half spans at most ln 1.2 / 1.349.
     assert 0.05 < found.chance.straggler_sigma.value <= 0.136
-    assert account_profile(_samples(), ACCOUNT, BASE, STACK, TODAY).chance.straggler_sigma.value < 0.001
+    assert (
+        account_profile(measured_samples(), ACCOUNT, BASE, STACK, TODAY).chance.straggler_sigma.value < 0.001
+    )
 
 
 def test_an_emulated_account_is_never_mistaken_for_a_real_one() -> None:
-    found = account_profile(_samples(), replace(ACCOUNT, emulated=True), BASE, STACK, TODAY)
+    found = account_profile(measured_samples(), replace(ACCOUNT, emulated=True), BASE, STACK, TODAY)
     assert found.title.startswith("AWS Lambda, emulated")
     assert "an emulated account" in found.core_ratio.source
     assert "this machine's" in found.words
@@ -126,6 +128,6 @@ def test_what_is_billed_beyond_the_body_is_reported() -> None:
             one,
             usage=one.usage.model_copy(update={"billed_s": one.usage.run_s + one.usage.startup_s + 0.002}),
         )
-        for one in _samples()
+        for one in measured_samples()
     ]
     assert billed_beside_s(samples) == pytest.approx(0.002)

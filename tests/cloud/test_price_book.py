@@ -189,18 +189,22 @@ def test_the_regions_that_are_offered_first_have_prices_for_all_that_an_actor_is
 # An operator's own prices
 
 
-@pytest.fixture
-def operators(tmp_path: Path) -> Iterator[Path]:
-    """A file of prices in a region that the book lacks, in use."""
+def write_operators_prices(path: Path, region: str) -> Path:
     rows = [("lambda.duration.x86", "GB-s", "0.00002"), ("lambda.request", "request", "0.0000003")]
-    path = tmp_path / "ours.toml"
     path.write_text(
         "".join(
-            f'[[price]]\nsku = "{sku}"\nregion = "xx-mars-1"\nunit = "{unit}"\nusd = "{usd}"\n'
+            f'[[price]]\nsku = "{sku}"\nregion = "{region}"\nunit = "{unit}"\nusd = "{usd}"\n'
             f'as_of = 2026-11-20\nsource = "read by the operator"\nkind = "list"\n\n'
             for sku, unit, usd in rows
         )
     )
+    return path
+
+
+@pytest.fixture
+def operators(tmp_path: Path) -> Iterator[Path]:
+    """A file of prices in a region that the book lacks, in use."""
+    path = write_operators_prices(tmp_path / "ours.toml", "xx-mars-1")
     price_book.set_operator_prices(path)
     yield path
     price_book.set_operator_prices(None)

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
+import io
+import signal
+import time
 from collections.abc import Callable, Sequence
+from email.message import Message
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
 from cloud.actor import wire
 from cloud.actor.answers import answer_to
 from cloud.actor.blobs import BlobShelf
-from cloud.actor.wire import ActorAnswer, MalformedMessage
+from cloud.actor.body import ActorMemory
+from cloud.actor.protocol import TOKEN_VARIABLE, Lease
+from cloud.actor.puller import PullLoop, main
+from cloud.actor.watchdog import DeadlineExceeded, Watchdog
+from cloud.actor.wire import ActorAnswer, ActorRequest, MalformedMessage
 from cloud.failures import Failure
+from cloud.platforms.gateway.store import WaitingPuller
 from cloud.platforms.outcomes import read_answer
+from cloud.platforms.ray.head import NoRay
+from cloud.platforms.ray_cluster import RayOptions
 from tests.cloud import calls
+from tests.cloud.test_pulled import Desk
 from tests.cloud.test_supervised_runs import HOSTILE, of, result_of
 from tests.cloud.test_wire import (
     RUN,
@@ -27,6 +42,8 @@ from tests.training.specs import descent
 from training.calls import KINDS
 from training.calls.kind import BadAnswer
 from training.engine.codec import decode, encode
+from training.engine.messages import Call
+from training.rl.environments.catalogue import require_known
 
 UPDATES = {
     "lacks the report": "the result lacks or adds: report",
@@ -135,3 +152,105 @@ def test_an_answer_of_another_run() -> None:
     _, refused = read_answer(call, "another", wire.pack_answer(answer_of(call)))
     assert isinstance(refused, Failure)
     assert refused.reason == "the answer cannot be used: the answer belongs to another run"
+
+
+def test_answers_that_no_check_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(*given: object) -> None:
+        raise TypeError("unhashable type: 'list'")
+
+    call = calls.rollout("c1", BlobShelf().publish(0, calls.weights()))
+    packed = wire.pack_answer(answer_of(call))
+    monkeypatch.setattr(KINDS["rollout"], "check", careless)
+    with pytest.raises(MalformedMessage) as refused:
+        answer_to(call, RUN, packed)
+    assert str(refused.value) == "the answer cannot be checked (TypeError)"
+
+
+def test_a_kind_of_call_that_there_is_not() -> None:
+    document = calls.rollout("c1", None).model_dump()
+    document["request"]["kind"] = "multiply"
+    with pytest.raises(ValueError, match="no kind of call is named 'multiply'"):
+        Call.model_validate(document)
+
+
+def test_a_call_that_comes_too_late() -> None:
+    call = calls.rollout("c1", BlobShelf().publish(0, calls.weights()))
+    request = ActorRequest(run=RUN, call=call, not_after_unix_s=1000.0, weights=calls.weights())
+    answer = wire.read_answer(ActorMemory(now_unix_s=lambda: 1005.0).answer(wire.pack_request(request)))
+    assert answer.reason == "arrived 5.0 s too late; it was not run"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "HTTPError 403"),
+        (
+            b"not authorized to perform: s3:GetObject on",
+            "HTTPError 403; add s3:GetObject to the connection's policy, or copy the whole policy again",
+        ),
+    ],
+)
+def test_weights_that_their_store_refuses(body: bytes, reason: str) -> None:
+    def refuses(url: str, byte_count: int) -> bytes:
+        raise HTTPError(url, 403, "Forbidden", Message(), io.BytesIO(body))
+
+    call = calls.rollout("c1", BlobShelf().publish(0, calls.weights()))
+    request = ActorRequest(run=RUN, call=call, not_after_unix_s=2e10, weights_url="https://there/v0")
+    answer = wire.read_answer(ActorMemory(fetch=refuses).answer(wire.pack_request(request)))
+    assert answer.reason == f"the weights of version 0 could not be fetched: {reason}"
+
+
+def test_a_call_that_no_actor_fetched() -> None:
+    desk = Desk()
+    desk.submit()
+    desk.now_unix_s += 601.0
+    assert desk.outcome().reason == "no actor fetched it within 600 s; are there any?"
+    desk.platform.close()
+
+
+def test_a_call_that_no_actor_answered() -> None:
+    desk = Desk()
+    desk.submit()
+    for number in range(3):
+        desk.fetch(WaitingPuller(f"p{number}", "u"))
+        desk.now_unix_s += 21.0
+    assert desk.outcome().reason == "it was begun 3 times, and no actor sent an answer"
+    desk.platform.close()
+
+
+def test_the_last_words_of_a_puller(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *given: None)
+
+    def last_words(*options: str, dismissed: bool = False) -> str:
+        monkeypatch.setenv(TOKEN_VARIABLE, "x" * 43)
+        if dismissed:
+            dismissal = Lease(word="leave", live_s=60.0, now_unix_s=0.0)
+            monkeypatch.setattr(PullLoop, "_lease", lambda loop: dismissal)
+        main(["--gateway", "http://127.0.0.1:9", *options])
+        return capsys.readouterr().err.removeprefix("starling puller: ").rstrip("\n")
+
+    assert last_words("--live", "0") == "its time is over and was not renewed; goodbye"
+    gone = last_words("--unreachable", "0")
+    assert gone.startswith("no answer from the gateway for 0 s (")
+    assert gone.endswith("); goodbye")
+    assert last_words(dismissed=True) == "the gateway has no more work for it; goodbye"
+
+
+def test_a_deadline() -> None:
+    with pytest.raises(DeadlineExceeded, match=r"^took longer than its deadline of 0\.05 s$"), Watchdog(0.05):
+        time.sleep(10.0)
+
+
+def test_another_version_of_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.1.0")
+    with pytest.raises(NoRay) as refused:
+        RayOptions().open()
+    assert str(refused.value) == "Ray 2.1.0 is installed; this was made for 2.60.0: run `make ray-setup`."
+
+
+def test_an_environment_that_there_is_not() -> None:
+    with pytest.raises(ValueError, match=r"^there is no environment named 'Growing-v0'; "):
+        require_known("Growing-v0")
