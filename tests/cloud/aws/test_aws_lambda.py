@@ -91,25 +91,6 @@ def test_what_was_throttled_is_sent_again_and_runs_once() -> None:
         assert aws.meter.refused["throttle"] == 5
 
 
-def test_why_calls_wait_for_the_account_is_reported() -> None:
-    with lambdas.opened(at_once=2) as (platform, aws):
-        assert platform.throttling_reasons() == ""
-        aws.faults.shares["throttle"] = 1.0
-        ref = platform.publish(0, calls.weights())
-        for number in range(5):
-            platform.submit(calls.rollout(f"c{number}", ref, slot=number))
-        end_s = time.monotonic() + 60.0
-        while "5 calls wait" not in platform.throttling_reasons():
-            assert time.monotonic() < end_s, platform.throttling_reasons()
-            assert platform.next(0.02) is None
-        assert platform.throttling_reasons().startswith("AWS is throttling calls: ")
-        assert "CallerRateLimitExceeded" in platform.throttling_reasons()
-        assert "at most 1 are" in platform.throttling_reasons()
-        aws.faults.end()
-        assert {one.status for one in gather(platform, 5).values()} == {"done"}
-        assert platform.throttling_reasons() == ""
-
-
 def test_a_new_accounts_ten_are_respected() -> None:
     with lambdas.opened(at_once=10) as (platform, aws):
         assert platform.limits == AccountLimits(10, 10)
@@ -284,19 +265,6 @@ def test_no_answer_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "no answer came" in outcome.reason
         monkeypatch.undo()
         assert _one(platform, "after").status == "done"
-
-
-def test_functions_that_cannot_be_kept_ready_are_reported_with_the_reason_of_aws() -> None:
-    with lambdas.opened(at_once=2, provisioned=1) as (platform, aws):
-        assert _one(platform, "c0").status == "done"
-        end_s = time.monotonic() + 60
-        while not (said := platform.throttling_reasons()):
-            assert time.monotonic() < end_s
-            time.sleep(0.02)
-        assert said.startswith("No instances")
-        assert "UnreservedConcurrentExecution below its" in said
-        assert "[100]" in said
-        assert aws.meter.provisioned == []
 
 
 def test_functions_kept_ready_serve_the_job_and_are_given_back() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,13 +28,13 @@ def _one(platform: AzureContainerPlatform, name: str = "c", **changes: Any) -> O
     return gather(platform, 1)[name]
 
 
-def _submit(platform: Any, count: int, **changes: Any) -> None:
+def submit(platform: Any, count: int, **changes: Any) -> None:
     ref = platform.publish(0, calls.weights())
     for number in range(count):
         platform.submit(calls.rollout(f"c{number}", ref, slot=number, **changes))
 
 
-def _until(true: Callable[[], bool], platform: Any = None, within_s: float = 60.0) -> None:
+def until(true: Callable[[], bool], platform: Any = None, within_s: float = 60.0) -> None:
     end_s = time.monotonic() + within_s
     while not true():
         assert time.monotonic() < end_s
@@ -45,7 +44,7 @@ def _until(true: Callable[[], bool], platform: Any = None, within_s: float = 60.
             time.sleep(0.02)
 
 
-def _hear(platform: AzureContainerPlatform, states: list[str]) -> None:
+def hear(platform: AzureContainerPlatform, states: list[str]) -> None:
     """A container may have answered before the account said that its group is made; news is heard while calls run."""
     for number in range(100):
         if _states(platform) == states:
@@ -74,7 +73,7 @@ def test_a_group_is_registered_before_it_is_requested() -> None:
     register = Watchful()
     with containers.subscription() as (azure, demo), containers.on(demo, register=register) as platform:
         assert _one(platform).status == "done"
-        _hear(platform, ["standing"])
+        hear(platform, ["standing"])
         (entry,) = register.entries.values()
         assert entry.facts == {"actors": 1, "resource": "actor_group-1"}
         (group,) = azure.groups.all()
@@ -112,10 +111,10 @@ def test_a_create_whose_answer_is_lost_makes_one_group(kind: AzureFault) -> None
     """Sign-in comes first, so that the fault strikes the create."""
     with containers.opened() as (platform, azure):
         _stub_groups(azure)
-        _submit(platform, 2)
+        submit(platform, 2)
         azure.faults.order(kind)
-        _until(lambda: bool(azure.groups.all()), platform)
-        _until(lambda: _states(platform) == ["standing"], platform)
+        until(lambda: bool(azure.groups.all()), platform)
+        until(lambda: _states(platform) == ["standing"], platform)
         assert len(azure.meter.spans) == 1
         platform.close()
         assert azure.groups.all() == []
@@ -133,8 +132,8 @@ def test_what_shows_late_is_not_made_twice_and_is_taken_away() -> None:
         _stub_groups(azure)
         azure.faults.visibility_delay_s = 2.0
         azure.faults.order("lost_reply")
-        _submit(platform, 2)
-        _until(lambda: bool(azure.groups.all()), platform)
+        submit(platform, 2)
+        until(lambda: bool(azure.groups.all()), platform)
         platform.close()
         assert len(azure.meter.spans) == 1
         assert azure.groups.all() == []
@@ -155,14 +154,14 @@ def test_a_zombie_is_paid_and_known_until_it_is_gone() -> None:
 
 def test_a_quota_that_is_used_up_leaves_the_job_with_what_it_has() -> None:
     with containers.opened(cores=1, containers_a_group=1) as (platform, azure):
-        _submit(platform, 3)
+        submit(platform, 3)
         assert {one.status for one in gather(platform, 3).values()} == {"done"}
         assert len(azure.meter.spans) == 1
 
 
 def test_an_image_that_cannot_be_fetched_fails_the_calls_with_that_reason() -> None:
     with containers.opened(image="registry.example/nobody:1") as (platform, azure):
-        _submit(platform, 2)
+        submit(platform, 2)
         outcomes = gather(platform, 2)
         assert {(one.status, one.reason_code) for one in outcomes.values()} == {("failed", "no_actors")}
         assert "Azure cannot fetch" in outcomes["c0"].reason
@@ -170,33 +169,12 @@ def test_an_image_that_cannot_be_fetched_fails_the_calls_with_that_reason() -> N
         assert _states(platform) == ["gone"]
 
 
-def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.platforms.azure.fleet._BACKOFF_S", (300.0,))
-    skipped_s = 0.0
-    with containers.opened() as (platform, azure):
-        platform.fleet._now_s = lambda: time.monotonic() + skipped_s
-        azure.faults.order("failed_start", 2)
-        platform.submit(calls.rollout("c", platform.publish(0, calls.weights())))
-        reported: list[str] = []
-        outcome = None
-        while outcome is None:
-            outcome = platform.next(0.2)
-            if words := platform.throttling_reasons():
-                reported.append(words)
-                skipped_s += 300.0
-        assert outcome.status == "done"
-        assert len(reported) == 2
-        for words in reported:
-            assert re.fullmatch(r"A container group .*[^.]\. The next .* (300|2\d\d) s\.", words)
-        _hear(platform, ["gone", "gone", "standing"])
-
-
 def test_a_group_that_never_comes_to_work_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloud.platforms.azure.fleet._BACKOFF_S", (0.1,))
     with containers.opened() as (platform, azure):
         platform.fleet._plan = replace(platform.fleet._plan, start_cap_s=1.0)
         _stub_groups(azure)
-        _submit(platform, 1)
+        submit(platform, 1)
         outcome = gather(platform, 1)["c0"]
         assert (outcome.status, outcome.reason_code) == ("failed", "no_actors")
         platform.close()
@@ -208,18 +186,18 @@ def test_a_container_that_is_killed_costs_a_start_and_no_result() -> None:
     with containers.opened(containers_a_group=1) as (platform, azure):
         azure.faults.crash_after_s = 0.5
         azure.faults.order("crash")
-        _submit(platform, 2, steps=30_000)
+        submit(platform, 2, steps=30_000)
         assert {one.status for one in gather(platform, 2).values()} == {"done"}
         assert azure.faults.struck["crash"] == 1
 
 
 def test_actors_without_work_are_given_up_after_a_while() -> None:
     with containers.opened(containers_a_group=1) as (platform, azure):
-        _submit(platform, 2)
+        submit(platform, 2)
         gather(platform, 2)
         platform.fleet._plan = replace(platform.fleet._plan, idle_s=0.2)
-        _submit(platform, 1, steps=10_000_000, deadline_s=600.0)
-        _until(lambda: sorted(_states(platform)) == ["gone", "standing"], platform)
+        submit(platform, 1, steps=10_000_000, deadline_s=600.0)
+        until(lambda: sorted(_states(platform)) == ["gone", "standing"], platform)
         assert len(azure.groups.all()) == 1
         platform.cancel("c0")
         assert gather(platform, 1)["c0"].status == "cancelled"
@@ -269,23 +247,10 @@ def test_the_limit_on_creates_is_kept_and_reported() -> None:
     assert limit.words() == ""
 
 
-def test_why_calls_wait_for_containers_is_reported() -> None:
-    class Full:
-        def take(self, windows: Sequence[tuple[int, float]]) -> float:
-            return 600.0
-
-    with containers.opened(creates=Full()) as (platform, azure):
-        _submit(platform, 2)
-        _until(lambda: bool(platform.throttling_reasons()), platform)
-        assert " 10 min. " in platform.throttling_reasons()
-        assert "1 order waits" in platform.throttling_reasons()
-        assert azure.meter.spans == [], "it was not requested"
-
-
 def test_why_azure_delays_an_order_is_reported() -> None:
     with containers.opened() as (platform, azure):
         _stub_groups(azure)
-        _submit(platform, 2)
+        submit(platform, 2)
         azure.faults.shares["throttle"] = 1.0
         reported: list[str] = []
 
@@ -293,18 +258,18 @@ def test_why_azure_delays_an_order_is_reported() -> None:
             reported.append(platform.throttling_reasons())
             return "1 order waits" in reported[-1]
 
-        _until(waits, platform)
+        until(waits, platform)
         assert "Azure" in reported[-1]
         azure.faults.end()
-        _until(lambda: bool(azure.groups.all()), platform)
-        _until(lambda: platform.throttling_reasons() == "", platform)
+        until(lambda: bool(azure.groups.all()), platform)
+        until(lambda: platform.throttling_reasons() == "", platform)
 
 
 def test_an_order_waits_while_the_registry_of_its_image_fails() -> None:
     with containers.opened() as (platform, azure):
         _stub_groups(azure)
         azure.faults.shares["registry_error"] = 1.0
-        _submit(platform, 2)
+        submit(platform, 2)
         heard: list[Outcome] = []
         reported = ""
         end_s = time.monotonic() + 60.0
@@ -314,7 +279,7 @@ def test_an_order_waits_while_the_registry_of_its_image_fails() -> None:
         assert reported.startswith("The registry of")
         assert heard == [], "no call is given up"
         azure.faults.end()
-        _until(lambda: bool(azure.groups.all()), platform)
+        until(lambda: bool(azure.groups.all()), platform)
         assert azure.meter.spans
 
 
@@ -333,8 +298,8 @@ def test_moments_count_in_every_window(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_hundred_actors_are_twenty_five_groups() -> None:
     with containers.opened(containers_a_group=4, most_actors=100) as (platform, azure):
         _stub_groups(azure)
-        _submit(platform, 120)
-        _until(lambda: len(azure.groups.all()) == 25, platform)
+        submit(platform, 120)
+        until(lambda: len(azure.groups.all()) == 25, platform)
         assert sum(len(one.requests) for one in azure.groups.all()) == 100
         platform.close()
         assert azure.groups.all() == []

@@ -74,15 +74,20 @@ class _Operations:
         return found
 
 
-def test_a_deleted_trial_is_reported_at_once(azure: AzureEmulator, demo: DemoSubscription) -> None:
+def set_up_while_deleted(azure: AzureEmulator, demo: DemoSubscription) -> dict[str, SetUpStep]:
+    """The steps if someone deletes the container's group once it was seen."""
     azure.faults.slow_start_s = 3_600.0
     azure.faults.order("slow_start")
     clients = _WithDeedOnceRead(demo.connection)
     where = demo.connection.resource_group
     clients.deed = lambda real, name: real.begin_delete(where, name, polling=False)
-    steps = _by_name(set_up(clients, "con_1", "lab", demo.image, patience_s=3_600.0, poll_s=0.1))
-    assert steps["One container"].state == "missing"
-    assert "Someone deleted" in steps["One container"].words
+    return _by_name(set_up(clients, "con_1", "lab", demo.image, patience_s=3_600.0, poll_s=0.1))
+
+
+def test_a_deleted_trial_is_reported_at_once(azure: AzureEmulator, demo: DemoSubscription) -> None:
+    step = set_up_while_deleted(azure, demo)["One container"]
+    assert step.state == "missing"
+    assert "Someone deleted" in step.words
 
 
 def test_an_image_without_our_code_is_reported(azure: AzureEmulator, demo: DemoSubscription) -> None:
