@@ -102,14 +102,18 @@ def test_a_whole_update_is_the_one_of_autograd(network, spaces, algorithm, seed)
         assert_near(value, getattr(other.report, name), name)
 
 
-@pytest.fixture
-def hopper():
-    """What the preset trains, without its environment."""
+def a_batch():
+    """What the preset of Hopper trains, without its environment."""
     document = tomllib.loads((PRESETS / "hopper.toml").read_text())["training"]
     spec = TrainingSpec.model_validate(document)
     spaces = Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3)
     state = state_away_from_zero(spec.algorithm, spec.network, spaces, 0)
     return spec, state, batch_of(state, spec.network, 0)
+
+
+@pytest.fixture
+def hopper():
+    return a_batch()
 
 
 def test_the_hopper_preset_learns_without_autograd(hopper, monkeypatch):

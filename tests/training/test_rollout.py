@@ -190,8 +190,8 @@ def test_an_atari_episode_is_cut_off_at_108_000_frames(monkeypatch):
     assert 150 < steps < 210
 
 
-def test_a_last_observation_of_an_episode_must_be_a_number_too(monkeypatch):
-    """What a limit cut off is learned from, though no step of the fragment begins with it."""
+def cut_off_at(number):
+    """CartPole's step, which cuts an episode off at this step with an observation that is no number."""
     from gymnasium.envs.classic_control import CartPoleEnv
 
     step = CartPoleEnv.step
@@ -201,11 +201,18 @@ def test_a_last_observation_of_an_episode_must_be_a_number_too(monkeypatch):
         self.count = getattr(self, "count", 0) + 1
         return (
             (seen * np.nan, reward, False, True, info)
-            if self.count == 7
+            if self.count == number
             else (seen, reward, over, False, info)
         )
 
-    monkeypatch.setattr(CartPoleEnv, "step", cut_off)
+    return cut_off
+
+
+def test_a_last_observation_of_an_episode_must_be_a_number_too(monkeypatch):
+    """What a limit cut off is learned from, though no step of the fragment begins with it."""
+    from gymnasium.envs.classic_control import CartPoleEnv
+
+    monkeypatch.setattr(CartPoleEnv, "step", cut_off_at(7))
     weights = weights_of("CartPole-v1")
     with pytest.raises(ValueError, match=r"last observation .* at step 6"):
         execute(call_of("CartPole-v1", weights, copies=1), weights, WarmCache())

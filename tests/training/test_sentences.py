@@ -7,10 +7,10 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import gymnasium
-import numpy as np
 import pytest
 from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv
 from gymnasium.wrappers import TransformReward
@@ -18,14 +18,10 @@ from pydantic import ValidationError
 
 import training.rl.environments.making as making
 from tests.shipped_once import data_from
-from tests.training.gradient_calls import (
-    make_gradient,
-    with_changes,
-)
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import descent, tiny
-from tests.training.stellaris_runs import QUICK, Recording, loop, paused_with_gradients, reports
+from tests.training.stellaris_runs import QUICK, loop, reports
 from tests.training.test_curvature import NETWORKS, evidence_for
 from tests.training.test_native import Rewarded
 from tests.training.test_scaling import BOUNDS, a_report, after, with_noise
@@ -34,10 +30,8 @@ from tests.training.test_siren_agent import epoch
 from tests.training.test_siren_agent import spec as siren_spec
 from tests.training.test_supervised import LOOPS
 from tests.training.test_tasks import STORED_ROUND
-from training.calls import KINDS
-from training.calls.kind import BadAnswer
 from training.data.store import MemoryStore, MissingData
-from training.engine.checkpoints import CheckpointError, Progress
+from training.engine.checkpoints import FileCheckpointStore, Progress
 from training.engine.messages import Call
 from training.engine.ports import Control
 from training.engine.reports import RoundReport, Usage
@@ -48,6 +42,8 @@ from training.rl.environments.model import EnvironmentSpec
 from training.rl.environments.native.families import recognise
 from training.rl.measures import noise_scale
 from training.rl.measures.curvature import RATIO_LIMIT, ratio
+from training.rl.policies.model_card import EvaluationScore, model_card
+from training.rl.policies.trained import TrainedPolicy
 from training.scaling.agent_weights import as_text
 from training.scaling.boosting import Boosting
 from training.scaling.learned import Learned
@@ -320,23 +316,6 @@ def test_samples_that_cannot_be_distinguished_by_actors_say_so(slices, words):
     assert words in found.note
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"observation_variance": np.full(4, -1.0)}, "a variance of observations is below 0"),
-        ({"observation_variance": np.full(4, 1e300)}, "has numbers above"),
-        ({"observation_mean": np.full(4, 1e300)}, "has numbers above"),
-        ({"return_variance": np.full(1, -1.0)}, "a variance of returns is below 0"),
-        ({"observation_count": True}, "moments of other samples"),
-        ({"return_count": 40}, "moments of other samples"),
-    ],
-)
-def test_moments_that_no_normaliser_can_have_are_refused(changes, words):
-    call, result = make_gradient("ppo, 1 pass")
-    with pytest.raises(BadAnswer, match=words):
-        KINDS["gradient"].check(call, call.request, with_changes(result, changes))
-
-
 def test_a_boost_is_explained() -> None:
     def why(*ratios: float) -> str:
         return Boosting().decide(after(*ratios), BOUNDS, 0, RETURN).why
@@ -398,20 +377,17 @@ def test_a_scheduler_that_cannot_be_trained_on() -> None:
         initial_state(siren, begin_with=theirs.encode())
 
 
-def test_gradients_that_cannot_go_on() -> None:
-    learns = tiny(algorithm=QUICK, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
-    kept = paused_with_gradients(learns)
-    for changes, words in (
-        (
-            {"network": {"kind": "mlp", "hidden": [4]}},
-            "was made with another network .* it fits only that one",
-        ),
-        (
-            {"algorithm": {"kind": "impala", "minibatch_size": 16, "normalise_observations": True}},
-            "in the middle of data, by ppo.*; resume it so, or begin",
-        ),
-        ({"loop": loop(distance="kl")}, "their gradients lack what KL is measured on; resume it so"),
+def test_a_model_card(tmp_path: Path) -> None:
+    events_of(tiny(), InlinePlatform(), checkpoints=FileCheckpointStore(tmp_path))
+    trained = TrainedPolicy.read(sorted(tmp_path.glob("round-*"))[-1])
+    alone = EvaluationScore.from_progress(trained.progress, trained.spec)
+    assert alone is not None
+    facts = {"name": "Mine", "cost": "$0.01", "simulated": None}
+    card = model_card(trained, judged=replace(alone, round_no=1), **facts)
+    for sentence in (
+        "The spread is not stored in the checkpoint.",
+        "It was measured on the policy of round 1, the last that was evaluated.",
+        "$0.01; whether its platform was simulated is not stored in the checkpoint",
     ):
-        fields = {"algorithm": QUICK, "loop": loop(), "scaling": {"actors": 5}, "stop": {"rounds": 3}}
-        with pytest.raises(CheckpointError, match=words):
-            events_of(tiny(**(fields | changes)), Recording(), resume=kept)
+        assert sentence in card, sentence
+    assert "It was not evaluated, so its score is unknown." in model_card(trained, judged=None, **facts)
