@@ -1,5 +1,7 @@
 """Policies against hand-worked decisions. Pure: the same history, bounds and seed give the same plan."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -282,6 +284,11 @@ _reports = st.lists(
     ),
     max_size=64,
 )
+
+
+def test_every_kind_of_policy_is_among_those_that_are_tried() -> None:
+    tried = {policy.kind for policy in POLICIES}
+    assert {one.model_fields["kind"].default for one in get_args(get_args(AnyScaling)[0])} == tried
 
 
 @given(history=_reports, seed=st.integers(0, 2**63), low=st.integers(1, 20), more=st.integers(0, 100))

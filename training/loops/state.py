@@ -46,7 +46,10 @@ class Landing(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Send a call that makes data with the newest version, for `slot`. `number` counts the slot's calls or slices."""
+    """Send a call that makes data with the newest version, for `slot`. `number` counts the slot's calls or slices.
+
+    A slot's state is that of its call that landed last, so a slot never has two calls in flight.
+    """
 
     name: str
     after: tuple[str, ...]

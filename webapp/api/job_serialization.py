@@ -177,10 +177,12 @@ def etag_of(shape: BaseModel) -> str:
 
 
 def search_jobs(
-    project: Project, question: str, filters: dict[str, str], cursor: str, limit: int
+    project: Project, question: str, state: str, lookups: dict[str, str], cursor: str, limit: int
 ) -> Page[JobShape]:
-    """A page of the jobs that match the query and all filters, newest first."""
-    rows = job_list(project).filter(_matching_query(project, question), _matching_filters(filters))
+    """A page of the jobs in the state that match the query and all lookups with a value, newest first."""
+    lookups = {path: value for path, value in lookups.items() if value}
+    states = Q(observed__in=_states(state)) if state else Q()
+    rows = job_list(project).filter(_matching_query(project, question), states, **lookups)
     rows = rows.select_related("project")
     return newest_first(
         rows.prefetch_related("tags", "groups", "account__budgets"),
@@ -207,26 +209,6 @@ def _matching_query(project: Project, question: str) -> Q:
         ) from None
     matching = find_jobs(project, terms, FIRST, SYSTEM_CLOCK.now())
     return Q(pk__in=matching.order_by().values("pk"))
-
-
-def _matching_filters(filters: dict[str, str]) -> Q:
-    paths = {
-        "tag": "tags__name",
-        "group": "groups__name",
-        "name": "name__icontains",
-        "environment": "spec__training__environment__id",
-        "algorithm": "spec__training__algorithm__kind",
-        "platform": "spec__platform__kind",
-    }
-    wanted = Q()
-    for name, value in filters.items():
-        if not value:
-            continue
-        if name == "state":
-            wanted &= Q(observed__in=_states(value))
-        else:
-            wanted &= Q(**{paths[name]: value})
-    return wanted
 
 
 def _states(value: str) -> Any:

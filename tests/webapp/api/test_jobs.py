@@ -17,6 +17,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from client.commands import COMMANDS
 from tests.factories import (
     evaluated,
     make_job,
@@ -27,6 +28,7 @@ from tests.factories import (
     round_finished,
 )
 from tests.webapp.api_callers import ApiCaller
+from webapp.api.rest import api
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job
 from webapp.money.amounts import exact_usd
@@ -134,6 +136,16 @@ def test_filters_find_what_they_say(mine: Mine) -> None:
     assert found("state=active") == found("state=queued") == found("algorithm=ppo") == [two.pk, one.pk]
     assert found("state=failed") == []
     assert "queued" in mine.call.get(f"{mine.jobs}?state=nonsense").json()["fix"]
+
+
+def test_each_declared_filter_filters_and_is_an_option_of_the_command(mine: Mine) -> None:
+    make_job(mine.project, mine.user)
+    listed = api.get_openapi_schema()["paths"]["/api/v1/projects/{slug}/jobs"]["get"]
+    filters = {one["name"] for one in listed["parameters"] if one["in"] == "query"} - {"cursor", "limit"}
+    for name in filters - {"q", "state"}:
+        assert mine.call.get(f"{mine.jobs}?{name}=nothing-of-that-name").json()["results"] == [], name
+    (command,) = (row for row in COMMANDS if row.does == "GET /jobs" and row.name == ("jobs", "list"))
+    assert filters <= {option.to for option in command.options}
 
 
 def test_a_question_is_asked_as_above_the_list(mine: Mine) -> None:

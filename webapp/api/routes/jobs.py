@@ -115,16 +115,15 @@ def list_jobs(
 ) -> Page[JobShape]:
     """`q` is a search, as above the list of jobs and in saved views: state:failed cost>1 -tag:keep.
     Beside it, `state` is a state, or active, paused, succeeded, failed or stopped; `name` is a part of it."""
-    filters = {
-        "state": state,
-        "tag": tag,
-        "group": group,
-        "name": name,
-        "environment": environment,
-        "algorithm": algorithm,
-        "platform": platform,
+    lookups = {
+        "tags__name": tag,
+        "groups__name": group,
+        "name__icontains": name,
+        "spec__training__environment__id": environment,
+        "spec__training__algorithm__kind": algorithm,
+        "spec__platform__kind": platform,
     }
-    return search_jobs(project, q, filters, cursor, limit)
+    return search_jobs(project, q, state, lookups, cursor, limit)
 
 
 @router.post("/projects/{slug}/jobs", auth=Token("jobs"), response=(201, 200), summary="Launch a job")

@@ -1,7 +1,10 @@
 """What changed since release 0.1.0: only known codes say why a job is in its state, and one says that recorded checkpoints
 cannot be read; indexes for what runs, what changed last and what was launched on which cloud; what every kind of training
-has is not named by reinforcement learning; films that no user requested, and how often a film was tried.
+has is not named by reinforcement learning; films that no user requested, and how often a film was tried; a round's report
+is stored once, in its event.
 """
+
+from typing import Any
 
 import django.db.models.deletion
 from django.conf import settings
@@ -36,6 +39,20 @@ _NAMES = {
 }
 
 
+def _mark(apps: Any, schema_editor: Any) -> None:
+    """Number the events of the rounds that no resume has replaced: the last ones of each number."""
+    events, rounds = apps.get_model("jobs", "Event").objects, apps.get_model("jobs", "Round").objects
+    for job_id in rounds.order_by().values_list("job_id", flat=True).distinct():
+        epochs = dict(rounds.filter(job_id=job_id).values_list("round_no", "epoch"))
+        reported = events.filter(job_id=job_id, kind="round").order_by("-seq")
+        found = [
+            events.model(pk=pk, round_no=number, epoch=epochs.pop(number))
+            for pk, number in reported.values_list("pk", "payload__report__round_no").iterator(2_000)
+            if number in epochs
+        ]
+        events.bulk_update(found, ["round_no", "epoch"], batch_size=500)
+
+
 class Migration(migrations.Migration):
     replaces = [
         ("jobs", "0002_reason_codes"),
@@ -45,6 +62,7 @@ class Migration(migrations.Migration):
         ("jobs", "0006_attempts_of_films"),
         ("jobs", "0007_neutral_names"),
         ("jobs", "0008_requests"),
+        ("jobs", "0003_rounds_are_events"),
     ]
 
     dependencies = [
@@ -82,4 +100,14 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RenameField("film", "asked_by", "requested_by"),
+        migrations.AddField("event", "round_no", models.BigIntegerField(null=True)),
+        migrations.AddField("event", "epoch", models.BigIntegerField(null=True)),
+        migrations.RunPython(_mark, migrations.RunPython.noop),
+        migrations.DeleteModel("Round"),
+        migrations.AddConstraint(
+            "event", models.UniqueConstraint(fields=["job", "round_no"], name="event_of_round_once")
+        ),
+        migrations.CreateModel(
+            "Round", [], options={"proxy": True, "indexes": [], "constraints": []}, bases=("jobs.event",)
+        ),
     ]
