@@ -138,6 +138,7 @@ def test_the_end_is_reported_once_by_the_channels_that_reported_the_beginning(
     assert ended.message["Message-ID"] != began.message["Message-ID"]
     text = ended.message.get_body(("plain",))
     assert text is not None
+    assert "All gone. Earlier" in text.get_content()
     assert "Earlier: Something" in text.get_content()
 
 

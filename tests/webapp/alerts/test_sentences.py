@@ -9,7 +9,10 @@ import pytest
 
 from webapp.alerts import anomalies
 from webapp.alerts.anomalies import Facts
+from webapp.alerts.models import AlertKind
 from webapp.alerts.rules import (
+    NOT_RUNNING,
+    REMOVED,
     RuleRefused,
     parse,
 )
@@ -65,3 +68,9 @@ def test_room_that_there_is_again() -> None:
 def test_any_other_text_is_refused_with_what_to_write(text: str, why: str) -> None:
     with pytest.raises(RuleRefused, match=why.replace("$", r"\$")):
         parse(text)
+
+
+def test_what_is_over() -> None:
+    assert anomalies.OVER[AlertKind.RETRIES] == "Its calls succeed again."
+    assert anomalies.ENDED == NOT_RUNNING == "The job is no longer running."
+    assert REMOVED == "The rule was removed."

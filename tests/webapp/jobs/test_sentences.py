@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.factories import make_job
+from tests.factories import make_job, make_spec
+from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
 from webapp.jobs.actor_bounds import words
 from webapp.jobs.events.event_text import describe_event
-from webapp.jobs.models import EventKind
+from webapp.jobs.lineage import Source
+from webapp.jobs.models import EventKind, OriginKind, PlatformNote
 from webapp.jobs.reasons import (
     Reason,
     ReasonCode,
     fail_after_retries,
     look_of,
 )
+from webapp.jobs.running.platform_notes import cache_words
+from webapp.overview.running_jobs import MoneyGroup, Rate
 
 
 def test_a_code_that_is_not_known_any_more_is_shown_with_its_own_words() -> None:
@@ -49,3 +55,42 @@ def test_a_job_that_is_given_up_keeps_the_code_of_its_last_run() -> None:
 )
 def test_bounds_on_the_number_of_actors(least: int | None, most: int | None, sentence: str) -> None:
     assert words(make_job(), least, most) == sentence
+
+
+def test_the_top_bar_counts_jobs_by_their_money() -> None:
+    rate = Rate(MoneyGroup(1, 0), {"simulated": MoneyGroup(5, 0)}, 2)
+    assert rate.words == "Running: 1 real, 5 simulated, 2 free"
+
+
+@pytest.mark.django_db
+def test_what_a_cache_did() -> None:
+    job = make_job()
+    PlatformNote.objects.create(job=job, cache_hits=3, cache_misses=3, cache_bytes=0, at=SYSTEM_CLOCK.now())
+    assert cache_words(job) == (
+        "Trajectory cache: 3 of 6 rollouts were there already and cost nothing; it holds 0 kB."
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"network": {"kind": "mlp", "hidden": [4]}},
+            "Network (training.network): a fork keeps that of Roses, because it starts with its weights. Reset it, or"
+            " start a new job.",
+        ),
+    ],
+)
+def test_a_fork_that_does_not_fit(changes: dict[str, Any], sentence: str) -> None:
+    job = make_job(spec=make_spec(name="Roses"))
+    spec = job.parsed_spec()
+    other = spec.model_copy(
+        update={
+            "training": type(spec.training).model_validate(
+                {**spec.training.model_dump(mode="json"), **changes}
+            )
+        }
+    )
+    (problem,) = Source(job, OriginKind.FORK).obstacles(other)
+    assert problem.sentence == sentence

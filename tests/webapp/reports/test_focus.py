@@ -32,8 +32,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 _VALIDATOR = Path(settings.BASE_DIR) / ".venv-focus" / "bin" / "focus-validator"
 
 
-@pytest.fixture
-def text() -> str:
+def exported() -> str:
     """Calls of two hours, metered and not, and the rent of a machine."""
     owner = make_user()
     project = make_project(owner)
@@ -44,6 +43,11 @@ def text() -> str:
         project=project.pk, first_day=DAY.date(), last_day=DAY.date(), prices="simulated", by="call"
     )
     return "".join(focus_file.pieces(Costs(question)))
+
+
+@pytest.fixture
+def text() -> str:
+    return exported()
 
 
 def _rows(text: str) -> list[dict[str, str]]:
@@ -116,39 +120,47 @@ def _without(column: str) -> Callable[[list[dict[str, Any]]], None]:
     return spoil
 
 
-def _with(column: str, value: str) -> Callable[[list[dict[str, Any]]], None]:
+def spoilt(column: str, value: str) -> Callable[[list[dict[str, Any]]], None]:
     return lambda rows: rows[0].update({column: value})
 
 
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (_without("ServiceCategory"), "The column ServiceCategory is missing"),
-        (_with("BilledCost", ""), "BilledCost is empty"),
-        (_with("BilledCost", "+1.0"), "no decimal number"),
-        (_with("BilledCost", "1,000"), "no decimal number"),
-        (_with("BillingAccountName", "N/A"), "an empty cell"),
-        (_with("BillingCurrency", "dollars"), "no currency's code"),
-        (_with("ChargePeriodStart", "2026-11-03 10:00:00"), "no moment like"),
-        (_with("ChargePeriodEnd", "2026-11-03T10:00:00Z"), "ChargePeriodStart is not before ChargePeriodEnd"),
-        (_with("ChargeCategory", "Cost"), "may be Usage"),
-        (_with("ServiceCategory", "Computing"), "AI and Machine Learning"),
-        (_with("ServiceSubcategory", "Object Storage"), "not within Compute"),
-        (_with("SkuId", ""), "SkuId is empty"),
-        (_with("PricingUnit", ""), "empty or neither"),
-        (_with("ResourceName", "a function"), "ResourceName is filled and ResourceId is not"),
-        (_with("Tags", "team=a"), "Tags is no JSON object"),
-        (_with("ListUnitPrice", "2"), "ListCost is not ListUnitPrice × PricingQuantity"),
-    ],
-)
-def test_the_checker_finds_it(text: str, spoil: Callable[[list[dict[str, Any]]], None], words: str) -> None:
+def problems_of(text: str, spoil: Callable[[list[dict[str, Any]]], None]) -> list[str]:
+    """What the checker finds in our file once its rows are spoilt."""
     rows: list[dict[str, Any]] = [row for row in _rows(text) if row["SkuId"] == "lambda.duration.x86"]
     spoil(rows)
     out = io.StringIO()
     writer = csv.DictWriter(out, rows[0].keys())
     writer.writeheader()
     writer.writerows(rows)
-    found = problems(io.StringIO(out.getvalue()))
+    return problems(io.StringIO(out.getvalue()))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (_without("ServiceCategory"), "The column ServiceCategory is missing"),
+        (spoilt("BilledCost", ""), "BilledCost is empty"),
+        (spoilt("BilledCost", "+1.0"), "no decimal number"),
+        (spoilt("BilledCost", "1,000"), "no decimal number"),
+        (spoilt("BillingAccountName", "N/A"), "an empty cell"),
+        (spoilt("BillingCurrency", "dollars"), "no currency's code"),
+        (spoilt("ChargePeriodStart", "2026-11-03 10:00:00"), "no moment like"),
+        (
+            spoilt("ChargePeriodEnd", "2026-11-03T10:00:00Z"),
+            "ChargePeriodStart is not before ChargePeriodEnd",
+        ),
+        (spoilt("ChargeCategory", "Cost"), "may be Usage"),
+        (spoilt("ServiceCategory", "Computing"), "AI and Machine Learning"),
+        (spoilt("ServiceSubcategory", "Object Storage"), "not within Compute"),
+        (spoilt("SkuId", ""), "SkuId is empty"),
+        (spoilt("PricingUnit", ""), "empty or neither"),
+        (spoilt("ResourceName", "a function"), "ResourceName is filled and ResourceId is not"),
+        (spoilt("Tags", "team=a"), "Tags is no JSON object"),
+        (spoilt("ListUnitPrice", "2"), "ListCost is not ListUnitPrice × PricingQuantity"),
+    ],
+)
+def test_the_checker_finds_it(text: str, spoil: Callable[[list[dict[str, Any]]], None], words: str) -> None:
+    found = problems_of(text, spoil)
     assert any(words in problem for problem in found), found
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import make_running_job, make_spec, round_finished
+from tests.factories import call_failed, make_running_job, make_spec, round_finished
 from training.loops.staleness_aware import StalenessAware
 from training.tasks.score import Score
 from webapp.formatting import format_percent
@@ -238,3 +238,8 @@ def test_charts_read_the_figures_of_gradients_and_nothing_of_other_rounds() -> N
     assert LINES["dropped_gradients"].read({"gradients": FOUND | {"dropped": {"numbers": 3}}}) == 3
     for name in ("gradient_staleness", "dropped_gradients", "ratio_mean", "staleness_bound"):
         assert LINES[name].read({}) is None
+
+
+def test_a_call_that_failed() -> None:
+    text = describe_event("call_failed", call_failed().model_dump(mode="json")).text
+    assert text == "A call (rollout) of round 1 failed: It fell over. It is retried."
