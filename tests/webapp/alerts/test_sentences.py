@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from webapp.alerts import anomalies
 from webapp.alerts.anomalies import Facts
+from webapp.alerts.connection_guard import Guard, limit_to
 from webapp.alerts.models import AlertKind
 from webapp.alerts.rules import (
     NOT_RUNNING,
@@ -74,3 +76,13 @@ def test_what_is_over() -> None:
     assert anomalies.OVER[AlertKind.RETRIES] == "Its calls succeed again."
     assert anomalies.ENDED == NOT_RUNNING == "The job is no longer running."
     assert REMOVED == "The rule was removed."
+
+
+def test_a_host_that_is_not_the_services() -> None:
+    with limit_to(Guard(frozenset({"hooks.slack.com"}))) as guard, pytest.raises(OSError):
+        socket.getaddrinfo("127.0.0.1", 9)
+    assert guard.refusals == ["127.0.0.1 is not a host of this service."]
+
+
+def test_a_kind_of_alert_is_named() -> None:
+    assert AlertKind.JOB_STOPPED.label == "Stopped by its budget"

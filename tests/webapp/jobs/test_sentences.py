@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.factories import make_job, make_spec
+from tests.factories import make_job, make_project, make_spec
+from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
+from training.engine.checkpoints import CheckpointError
+from webapp.alerts.text import end_sentence
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
 from webapp.jobs.actor_bounds import words
 from webapp.jobs.events.event_text import describe_event
-from webapp.jobs.lineage import Source
+from webapp.jobs.lineage import Source, remember
 from webapp.jobs.models import EventKind, OriginKind, PlatformNote
+from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
 from webapp.jobs.reasons import (
     Reason,
     ReasonCode,
@@ -94,3 +102,27 @@ def test_a_fork_that_does_not_fit(changes: dict[str, Any], sentence: str) -> Non
     )
     (problem,) = Source(job, OriginKind.FORK).obstacles(other)
     assert problem.sentence == sentence
+
+
+@pytest.mark.django_db
+def test_a_fork_whose_checkpoint_finds_no_room(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    settings.STARLING_DATA = tmp_path
+    job = job_with_checkpoints(make_project(), rounds=1)
+    chosen = list_checkpoints(job)[0]
+    file = checkpoint_path(job.pk, chosen.name)
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(CheckpointError) as refused:
+        remember(make_job(job.project), Source(job, OriginKind.FORK, chosen.name, 1, chosen.sha256, file))
+    assert str(refused.value) == f"{file.name} cannot be copied: No space left on device"
+
+
+@pytest.mark.django_db
+def test_how_a_job_ended() -> None:
+    job = make_job(spec=make_spec(name="Roses"))
+    job.observed, job.total_progress = Observed.SUCCEEDED, 288
+    assert end_sentence(job).startswith("Roses finished after 288 steps")

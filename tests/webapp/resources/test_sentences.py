@@ -22,12 +22,14 @@ from tests.members import add_member
 from tests.webapp import held
 from tests.webapp.held import MB, PaperCloud
 from training.engine.ports import Reservation, Settlement
+from webapp.alerts.models import Alert
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Aim, Connection, SetUp
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 from webapp.money.ledger import DatabaseLedger
 from webapp.resources import queries, scanner, text
+from webapp.resources.actions import report_scan
 from webapp.resources.models import Holding
 from webapp.resources.scanner import scan
 
@@ -253,3 +255,14 @@ def test_a_container_group_ends_at_its_dead_man_time_and_is_paid_until_then(conn
 
 def _for_an_actor(seconds: int) -> int:
     return total(lines_of(container_parts(PriceBook.load(), "eastus", 1, 2048), seconds * 10**9))
+
+
+def test_an_account_in_which_resources_run_unseen(connection: Connection) -> None:
+    clock = FixedClock()
+    job = held.make_lambda_job(connection, clock, provisioned=1)
+    holder = held.holder(connection, job, held.run_of(job, clock), clock)
+    holder.register.intend(NAME, "provisioned", clock.now().timestamp() + 120, {"resource": "provisioned"})
+    report_scan(connection, 3, "It lets no one in.", clock)
+    assert Alert.objects.get().sentence == (
+        f"Starling runs resources in {connection.name} and cannot check them. It lets no one in."
+    )

@@ -52,6 +52,7 @@ WRONG = [
         "training.scaling.actors=17",
         "Actors (training.scaling.actors) must be at most 16 on the local platform; 17 was given.",
     ),
+    ("training.network.kind=magic", "training.network.kind must be one of mlp, cnn; 'magic' was given."),
     ("training.scaling.kind=magic", "training.scaling.kind must be one of fixed, ramp"),
     (
         "platform.kind=mainframe",
