@@ -72,7 +72,7 @@ def test_a_job_is_reported_in_its_own_words() -> None:
     assert live_sentences(job)["progress"].startswith("Evaluated after round 6")
     texts = [describe_event(event.kind, event.payload).text for event in job.events.order_by("seq")]
     assert any(text.startswith("Round 6: loss ") for text in texts)
-    assert any(text.startswith("Evaluated after round 6: ") for text in texts)
+    assert any(text.startswith("Evaluated after round 6: ") and "6: loss " in text for text in texts)
     assert [row.return_mean for row in evaluations_of(job)] == found
     assert b"rollout/ep_rew_mean" in b"".join(event_file(job))
 

@@ -136,7 +136,7 @@ def test_the_page_shows_the_runs_before_it_launches_them(client: Client) -> None
     fields["values_0"] = "0.001, 0.01"
     page = client.post(address, fields).content.decode()
     assert "4 runs of" in page
-    assert "$0.500" in page
+    assert "of at most $0.500" in page
     assert "<li>Learning rate 0.001</li>" in page
     assert f"{RATE}</code>" not in page
     assert project.jobs.count() == 1

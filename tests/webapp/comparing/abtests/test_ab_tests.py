@@ -310,6 +310,7 @@ def test_the_form_starts_a_test_and_the_page_gives_the_answer_as_a_sentence(clie
     refused = client.post(address, {**sent, "change": "training.algorithm.learning_rate"})
     assert refused.status_code == 422
     assert "of Algorithm: Learning" in refused.content.decode()
+    assert "Algorithm: Learning rate." in refused.content.decode()
     answer = client.post(address, sent)
     test = ABTest.objects.get()
     assert answer["Location"] == reverse("abtests:detail", args=[project.slug, test.pk])
