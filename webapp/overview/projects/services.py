@@ -6,6 +6,7 @@ from django.db import transaction
 
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.connections.queries import is_given_up
 from webapp.formatting import plural
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.models import Job
@@ -27,15 +28,21 @@ def archive_project(
 ) -> None:
     """Make the project read-only. `end_running` stops its jobs and trainings; without it, ProjectBusy if any runs.
 
-    A memory profile is never cut off, as it removes what it made in an account: ProjectBusy until it has ended.
+    A memory profile is never cut off, as it removes what it made in an account: ProjectBusy until it has ended or its
+    worker gave no sign for so long that it is over.
     Launches lock the project too, so none slips in. Archiving it again changes nothing.
     """
     lock_project(project.pk)
     project.refresh_from_db()
     if project.archived_at is not None:
         return
-    if MemoryProfile.objects.filter(project=project).exclude(state=ProfileState.DONE).exists():
-        raise ProjectBusy("A memory profile is being measured. Wait for its end, then archive the project.")
+    for profile in MemoryProfile.objects.filter(project=project).exclude(state=ProfileState.DONE):
+        if not is_given_up(profile.state, profile.since, clock.now()):
+            raise ProjectBusy(
+                "A memory profile is being measured. Wait for its end, then archive the project."
+            )
+        profile.state, profile.problem = ProfileState.DONE, "No worker finished it."
+        profile.save(update_fields=["state", "problem"])
     jobs, trainings = running_jobs(project), _running_trainings(project)
     if (jobs or trainings) and not end_running:
         raise ProjectBusy(f"{running_sentence(project)} End them first, or have them ended with it.")

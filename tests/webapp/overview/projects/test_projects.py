@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from tests.webapp.scheduler_rows import make_rows
 from webapp.accounts import services as accounts
 from webapp.accounts.models import Project
 from webapp.accounts.services import MembershipError
+from webapp.clock import SYSTEM_CLOCK
+from webapp.connections.queries import SILENT_FOR
 from webapp.job_states import Observed
 from webapp.jobs import services as jobs
 from webapp.overview.projects.services import ProjectBusy, archive_project, unarchive_project
@@ -99,6 +102,19 @@ def test_a_memory_profile_is_never_cut_off(owner: Any, project: Any) -> None:
     profile.save()
     archive_project(project=project, user=owner, end_running=True)
     assert project.archived_at is not None
+
+
+def test_a_memory_profile_whose_worker_is_gone_keeps_no_project_open(owner: Any, project: Any) -> None:
+    requested_at = SYSTEM_CLOCK.now() - SILENT_FOR - timedelta(seconds=1)
+    times = {"requested_at": requested_at, "since": requested_at}
+    profile = MemoryProfile.objects.create(
+        project=project, plan={}, limit_picodollars=0, state="running", requested_by=owner, **times
+    )
+    archive_project(project=project, user=owner)
+    profile.refresh_from_db()
+    assert project.archived_at is not None
+    assert profile.state == "done", "or a worker might begin it in the archived project"
+    assert profile.problem
 
 
 def test_nothing_is_launched_or_resumed_in_an_archived_project(owner: Any, project: Any) -> None:
