@@ -12,7 +12,7 @@ from tests.test_architecture import ABOUT_REINFORCEMENT
 
 # Rooms beside those of `ABOUT_REINFORCEMENT`.
 MORE_ROOMS = {
-    "training/functions/run.py",  # the table of bodies, those of reinforcement learning among them
+    "training/functions/bodies.py",  # the table of bodies, those of reinforcement learning among them
     "training/functions/gradient.py",  # the body of a gradient of trajectories
     "training/scaling/learned.py",  # an agent that scales a training is a learned policy itself
     "cloud/accounts/profiling.py",  # what memory sampling takes, beside profiling_runs.py

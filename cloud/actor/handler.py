@@ -9,6 +9,7 @@ import base64
 import os
 from typing import Any
 
+import training.functions.bodies  # noqa: F401 - now, and not within the first call's deadline
 from cloud.actor.body import ActorMemory
 from cloud.actor.wire import RESULT_LIMIT_BYTES, Envelope, MalformedMessage, from_event
 from training.rl.environments.native.cores import cores_with_memory

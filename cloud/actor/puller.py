@@ -30,6 +30,7 @@ from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
+import training.functions.bodies  # noqa: F401 - now, and not within the first call's deadline
 from cloud.actor import protocol
 from cloud.actor.body import ActorMemory
 from cloud.actor.connection import GatewayConnection, GatewayUnreachable, RequestRefused

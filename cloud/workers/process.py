@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 
+import training.functions.bodies  # noqa: F401 - now, and not within the first call's deadline
 from cloud import failures
 from cloud.workers import frames
 from cloud.workers.processes import die_with_parent

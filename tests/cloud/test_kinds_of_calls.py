@@ -43,8 +43,9 @@ from training.engine.deadlines import Deadlines
 from training.engine.messages import Call, CallFailed, Event, RoundFinished
 from training.engine.replay import Contribution
 from training.engine.train import DRIVERS
+from training.functions.bodies import BODIES
 from training.functions.body import Result, WarmCache
-from training.functions.run import BODIES, execute
+from training.functions.run import execute
 from training.loops.driver import Driver
 from training.loops.state import SendUpdate, Step
 from training.loops.synchronous import Synchronous, SynchronousState
@@ -318,7 +319,7 @@ def test_a_kind_and_its_body_run_on_workers_on_the_simulated_cloud_and_on_lambda
     for room in ("training", "cloud"):
         shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copy(ROOT / "tests/training/adding.py", tmp_path / "training/calls/adding.py")
-    for name, row in (("calls/__init__", "        Update(),\n"), ("functions/run", '    "rollout": ')):
+    for name, row in (("calls/__init__", "        Update(),\n"), ("functions/bodies", '    "rollout": ')):
         added, imported = (
             ("        Add(),\n", "Add") if name == "calls/__init__" else ('    "add": add,\n', "add")
         )

@@ -18,7 +18,7 @@ _ROWS = {
             "from training.calls.quadratic import Appraise, Descend, Slope\nfrom training.calls.rollout import",
         ),
     ],
-    "training/functions/run.py": [
+    "training/functions/bodies.py": [
         (
             '    "rollout": ',
             '    "slope": Slope().run,\n    "descend": Descend().run,\n    "appraise": Appraise().run,\n'

@@ -16,7 +16,7 @@ from django.utils.text import slugify
 from webapp.accounts.models import Invitation, Membership, Project, Role, SignInLink, User
 from webapp.accounts.queries import confirmed_addresses, is_confirmed
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.http.refusals import Refused
+from webapp.http.refusals import ActionRefused
 
 LINK_LIFETIME = timedelta(hours=1)
 _LINK_SIGNER = signing.Signer(salt="starling.accounts.sign_in_link")
@@ -32,7 +32,7 @@ class ProjectRefused(ValueError):
     """A project that cannot be created or renamed like this; the text says why."""
 
 
-class MembershipError(Refused):
+class MembershipError(ActionRefused):
     """A change of members that cannot be made; the text says why, for the page."""
 
 

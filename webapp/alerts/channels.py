@@ -31,13 +31,13 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.sealing import Secret
 from webapp.http import safe_http
-from webapp.http.refusals import Refused
+from webapp.http.refusals import ActionRefused
 
 CHANNELS_A_PROJECT = 20
 ADDRESSES_A_CHANNEL = 20
 
 
-class ChannelRefused(Refused):
+class ChannelRefused(ActionRefused):
     """The change is refused; the text says why, for the page."""
 
 

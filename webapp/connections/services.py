@@ -25,10 +25,10 @@ from webapp.connections.models import (
     new_external_id,
 )
 from webapp.connections.sealing import Secret, seal
-from webapp.http.refusals import Refused
+from webapp.http.refusals import ActionRefused
 
 
-class ConnectionRefused(Refused):
+class ConnectionRefused(ActionRefused):
     """The change is refused; the text says why, for the page."""
 
 

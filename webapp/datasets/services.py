@@ -14,7 +14,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.datasets import files, queries
 from webapp.datasets.models import DataSet, DataState
 from webapp.formatting import format_file_size, plural
-from webapp.http.refusals import Refused
+from webapp.http.refusals import ActionRefused
 
 MOST_IN_A_PROJECT = 100
 MOST_KEPT_BYTES = 20_000_000_000
@@ -23,7 +23,7 @@ NAME_LETTERS = 100
 _NAMED_JOBS = 3
 
 
-class DataRefused(Refused, ValueError):
+class DataRefused(ActionRefused, ValueError):
     """Nothing was changed; the text says why and what to do."""
 
 

@@ -18,7 +18,7 @@ from django.http import QueryDict
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webapp.http.refusals import Refused
+from webapp.http.refusals import ActionRefused
 
 FIELD = "drawn_from"
 _SALT = "starling.form_versions"
@@ -53,9 +53,9 @@ class FormVersion:
         return format_html('<input type="hidden" name="{}" value="{}">', FIELD, token)
 
     def refuse_if_stale(self, sent: QueryDict | Mapping[str, Any]) -> None:
-        """Raise Refused, with what changed, if something did since the sent form was drawn."""
+        """Raise ActionRefused, with what changed, if something did since the sent form was drawn."""
         if changes := self.changes_since(sent):
-            raise Refused(" ".join(changes))
+            raise ActionRefused(" ".join(changes))
 
     def changes_since(self, sent: QueryDict | Mapping[str, Any]) -> list[str]:
         """Return sentences about what changed since the sent form was drawn: empty if nothing did.

@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 from webapp.http.responses import page_above
 
 
-class Refused(Exception):
+class ActionRefused(Exception):
     """Nothing was changed. The text says why, for a page and for the API."""
 
 
@@ -23,7 +23,7 @@ def back_if_refused(view: Callable[..., HttpResponseBase]) -> Callable[..., Http
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
             return view(request, *args, **kwargs)
-        except Refused as refusal:
+        except ActionRefused as refusal:
             messages.error(request, str(refusal))
             return redirect(page_above(request.path))
 

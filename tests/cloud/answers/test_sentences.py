@@ -18,8 +18,8 @@ from cloud.actor import wire
 from cloud.actor.answers import answer_to
 from cloud.actor.blobs import BlobShelf
 from cloud.actor.body import ActorMemory
-from cloud.actor.protocol import TOKEN_VARIABLE, Lease
-from cloud.actor.puller import PullLoop, main
+from cloud.actor.protocol import TOKEN_VARIABLE
+from cloud.actor.puller import main
 from cloud.actor.watchdog import DeadlineExceeded, Watchdog
 from cloud.actor.wire import ActorAnswer, ActorRequest, MalformedMessage
 from cloud.failures import Failure
@@ -154,18 +154,6 @@ def test_an_answer_of_another_run() -> None:
     assert refused.reason == "the answer cannot be used: the answer belongs to another run"
 
 
-def test_answers_that_no_check_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:
-    def careless(*given: object) -> None:
-        raise TypeError("unhashable type: 'list'")
-
-    call = calls.rollout("c1", BlobShelf().publish(0, calls.weights()))
-    packed = wire.pack_answer(answer_of(call))
-    monkeypatch.setattr(KINDS["rollout"], "check", careless)
-    with pytest.raises(MalformedMessage) as refused:
-        answer_to(call, RUN, packed)
-    assert str(refused.value) == "the answer cannot be checked (TypeError)"
-
-
 def test_a_kind_of_call_that_there_is_not() -> None:
     document = calls.rollout("c1", None).model_dump()
     document["request"]["kind"] = "multiply"
@@ -223,11 +211,8 @@ def test_the_last_words_of_a_puller(
 ) -> None:
     monkeypatch.setattr(signal, "signal", lambda *given: None)
 
-    def last_words(*options: str, dismissed: bool = False) -> str:
+    def last_words(*options: str) -> str:
         monkeypatch.setenv(TOKEN_VARIABLE, "x" * 43)
-        if dismissed:
-            dismissal = Lease(word="leave", live_s=60.0, now_unix_s=0.0)
-            monkeypatch.setattr(PullLoop, "_lease", lambda loop: dismissal)
         main(["--gateway", "http://127.0.0.1:9", *options])
         return capsys.readouterr().err.removeprefix("starling puller: ").rstrip("\n")
 
@@ -235,7 +220,6 @@ def test_the_last_words_of_a_puller(
     gone = last_words("--unreachable", "0")
     assert gone.startswith("no answer from the gateway for 0 s (")
     assert gone.endswith("); goodbye")
-    assert last_words(dismissed=True) == "the gateway has no more work for it; goodbye"
 
 
 def test_a_deadline() -> None:

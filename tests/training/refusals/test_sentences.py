@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from dataclasses import replace
@@ -37,7 +36,6 @@ from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.rl.algorithms.optimisation import BadLoss
 from training.rl.batch import BadTrajectory, Batch
-from training.rl.environments import measuring
 from training.rl.learner import LearnerState
 from training.scaling.agent_weights import as_text
 from training.scaling.learned import Learned
@@ -185,7 +183,7 @@ def test_a_header_above_the_limit():
 
 
 def test_memory_that_is_full(monkeypatch):
-    monkeypatch.setattr(memory_limit, "allowed_bytes", lambda: 300 * 2**20)
+    monkeypatch.setattr(memory_limit, "_allowed_bytes", 300 * 2**20)
     assert from_exception(MemoryError()).reason.splitlines()[0] == (
         "It needs more memory than the 300 MB that its process may have. Ask for fewer steps or rows, a smaller"
         " minibatch or a smaller network, or have the operator allow more (STARLING_MAX_JOB_MEMORY_MB)."
@@ -309,13 +307,3 @@ def test_a_gpu_whose_memory_is_full():
     assert from_exception(error).reason.startswith(
         "The GPU's memory is full (torch asked for 20.00 MiB more). Choose smaller minibatches"
     )
-
-
-def test_an_environment_that_takes_too_much_memory(monkeypatch, capsys):
-    def too_much(spec):
-        raise MemoryError
-
-    monkeypatch.setattr(measuring, "limit_memory", lambda most: None)
-    monkeypatch.setattr(measuring, "spaces_of", too_much)
-    measuring.main('{"id": "Huge-v0"}')
-    assert json.loads(capsys.readouterr().out) == "it takes more than 2,048 MB of memory as it is made"

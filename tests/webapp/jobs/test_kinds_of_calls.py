@@ -15,7 +15,7 @@ from tests.factories import call_failed, make_running_job, make_spec
 from tests.training.adding import Add, add
 from training.calls import KINDS
 from training.engine.ports import Reservation, Settlement
-from training.functions.run import BODIES
+from training.functions.bodies import BODIES
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.billing.bill_panel import cost_by_kind
 from webapp.jobs.billing.bill_text import summarize_bill

@@ -15,7 +15,7 @@ from django.db import transaction
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
-from webapp.http.refusals import Refused
+from webapp.http.refusals import ActionRefused
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs import services
 from webapp.jobs.events.event_log import append_events, note
@@ -36,7 +36,7 @@ _AT_WORK = (FilmState.QUEUED, FilmState.FILMING)
 _MEASURED = ("ready", "failed")
 
 
-class LabelRefused(Refused, ValueError):
+class LabelRefused(ActionRefused, ValueError):
     """The change is refused. The text says why and what to do."""
 
 
